@@ -1,12 +1,17 @@
 """Lists, glossaries, memories by the Python client of DeepL, and what is not offered: every method with each option."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import deepl
 from deepl.api_data import MultilingualGlossaryDictionaryEntries as Entries
-from deepl.api_data import MultilingualGlossaryDictionaryInfo, MultilingualGlossaryInfo, TranslationMemoryJob
+from deepl.api_data import (
+    MultilingualGlossaryDictionaryInfo,
+    MultilingualGlossaryInfo,
+    TranslationMemoryExport,
+    TranslationMemoryJob,
+)
 
 from tests.service.clients.deepl_texts import DOCUMENTS, TEXTS
 from tests.service.clients.rows import EFFECT, Row, World, rows
@@ -53,27 +58,44 @@ def stored(world: World, made: MultilingualGlossaryInfo) -> dict[str, str]:
     return dict(deepl.convert_tsv_to_dict(str(entries.entries)))
 
 
-def changed(change: Callable[[deepl.DeepLClient, MultilingualGlossaryInfo], Any]) -> Callable[[World], Any]:
-    """Return a call that makes a glossary, changes it, and returns its entries."""
+def change(method: str, change: tuple[Any, ...], expected: dict[str, str]) -> Row:
+    """Return the row of a method that changes a glossary to the expected entries."""
 
-    def call(world: World) -> dict[str, str]:
+    def call(world: World) -> bool:
         made = multilingual(world)
-        change(world.deepl, made)
-        return stored(world, made)
+        getattr(world.deepl, method)(made, *change)
+        return stored(world, made) == expected
 
-    return call
+    return Row(method, "", call)
+
+
+def ids(glossaries: Iterable[Any]) -> list[str]:
+    return [one.glossary_id for one in glossaries]
 
 
 def deleted(world: World) -> bool:
     made = glossary(world)
     world.deepl.delete_glossary(made)
-    return made.glossary_id not in [one.glossary_id for one in world.deepl.list_glossaries()]
+    return made.glossary_id not in ids(world.deepl.list_glossaries())
 
 
 def deleted_multilingual(world: World) -> bool:
     made = multilingual(world)
     world.deepl.delete_multilingual_glossary(made)
-    return made.glossary_id not in [one.glossary_id for one in world.deepl.list_multilingual_glossaries()]
+    return made.glossary_id not in ids(world.deepl.list_multilingual_glossaries())
+
+
+def is_found(world: World) -> bool:
+    id, client = multilingual(world).glossary_id, world.deepl
+    return client.get_multilingual_glossary(id).name == "words" and id in ids(client.list_multilingual_glossaries())
+
+
+def renamed(world: World) -> bool:
+    return world.deepl.update_multilingual_glossary_name(multilingual(world), "new").name == "new"
+
+
+def from_csv(world: World) -> bool:
+    return stored(world, world.deepl.create_multilingual_glossary_from_csv("c", "EN", "DE", CSV)) == TSV
 
 
 def without_dictionary(world: World, **options: Any) -> bool:
@@ -82,89 +104,33 @@ def without_dictionary(world: World, **options: Any) -> bool:
     return world.deepl.get_multilingual_glossary(made.glossary_id).dictionaries == []
 
 
-BOTH = {"dog": "Pudel", "cat": "Kater"}
-CAT = Entries("EN", "DE", {"cat": "Kater"})
-CAT_CSV = ("EN", "DE", "cat,Kater\n")
+DICTIONARY = {"dictionary": MultilingualGlossaryDictionaryInfo("EN", "DE", 1)}
 GLOSSARIES = [
     Row("create_glossary", "", lambda world: world.deepl.get_glossary_entries(glossary(world)) == TSV),
-    Row(
-        "create_glossary_from_csv",
-        "",
-        lambda world: world.deepl.create_glossary_from_csv("c", "EN", "DE", CSV).entry_count == 1,
-    ),
+    Row("create_glossary_from_csv", "", lambda world: bool(world.deepl.create_glossary_from_csv("c", "EN", "DE", CSV))),
     Row("get_glossary", "", lambda world: world.deepl.get_glossary(glossary(world).glossary_id).name == "words"),
-    Row(
-        "list_glossaries",
-        "",
-        lambda world: glossary(world).glossary_id in [one.glossary_id for one in world.deepl.list_glossaries()],
-    ),
+    Row("list_glossaries", "", lambda world: glossary(world).glossary_id in ids(world.deepl.list_glossaries())),
     Row("get_glossary_entries", "", lambda world: world.deepl.get_glossary_entries(glossary(world)) == TSV),
     Row("delete_glossary", "", deleted),
     Row("create_multilingual_glossary", "", lambda world: stored(world, multilingual(world)) == TSV),
-    Row(
-        "create_multilingual_glossary_from_csv",
-        "",
-        lambda world: stored(world, world.deepl.create_multilingual_glossary_from_csv("c", "EN", "DE", CSV)) == TSV,
-    ),
-    Row(
-        "get_multilingual_glossary",
-        "",
-        lambda world: world.deepl.get_multilingual_glossary(multilingual(world).glossary_id).name == "words",
-    ),
-    Row(
-        "list_multilingual_glossaries",
-        "",
-        lambda world: (
-            multilingual(world).glossary_id in [one.glossary_id for one in world.deepl.list_multilingual_glossaries()]
-        ),
-    ),
+    Row("create_multilingual_glossary_from_csv", "", from_csv),
+    Row("get_multilingual_glossary", "", is_found),
+    Row("list_multilingual_glossaries", "", is_found),
     Row("get_multilingual_glossary_entries", "", lambda world: stored(world, multilingual(world)) == TSV),
-    Row(
-        "update_multilingual_glossary_name",
-        "",
-        lambda world: world.deepl.update_multilingual_glossary_name(multilingual(world), "new").name == "new",
-    ),
-    Row(
-        "update_multilingual_glossary_dictionary",
-        "",
-        lambda world: (
-            changed(lambda client, made: client.update_multilingual_glossary_dictionary(made, CAT))(world) == BOTH
-        ),
-    ),
-    Row(
-        "update_multilingual_glossary_dictionary_from_csv",
-        "",
-        lambda world: (
-            changed(lambda client, made: client.update_multilingual_glossary_dictionary_from_csv(made, *CAT_CSV))(world)
-            == BOTH
-        ),
-    ),
-    Row(
-        "replace_multilingual_glossary_dictionary",
-        "",
-        lambda world: (
-            changed(lambda client, made: client.replace_multilingual_glossary_dictionary(made, CAT))(world)
-            == {"cat": "Kater"}
-        ),
-    ),
-    Row(
-        "replace_multilingual_glossary_dictionary_from_csv",
-        "",
-        lambda world: (
-            changed(lambda client, made: client.replace_multilingual_glossary_dictionary_from_csv(made, *CAT_CSV))(
-                world
-            )
-            == {"cat": "Kater"}
-        ),
+    Row("update_multilingual_glossary_name", "", renamed),
+    *(
+        change(f"{verb}_multilingual_glossary_dictionary{kind}", entries, expected)
+        for verb, expected in (("update", {"dog": "Pudel", "cat": "Kater"}), ("replace", {"cat": "Kater"}))
+        for kind, entries in (
+            ("", (Entries("EN", "DE", {"cat": "Kater"}),)),
+            ("_from_csv", ("EN", "DE", "cat,Kater\n")),
+        )
     ),
     Row("delete_multilingual_glossary", "", deleted_multilingual),
     *rows(
         "delete_multilingual_glossary_dictionary",
-        ("", lambda world: without_dictionary(world, dictionary=MultilingualGlossaryDictionaryInfo("EN", "DE", 1))),
-        (
-            "dictionary",
-            lambda world: without_dictionary(world, dictionary=MultilingualGlossaryDictionaryInfo("EN", "DE", 1)),
-        ),
+        ("", lambda world: without_dictionary(world, **DICTIONARY)),
+        ("dictionary", lambda world: without_dictionary(world, **DICTIONARY)),
         ("source_lang, target_lang", lambda world: without_dictionary(world, source_lang="EN", target_lang="DE")),
     ),
 ]
@@ -180,10 +146,14 @@ def second_page(world: World) -> bool:
     return second.segments[0].source_text != first.segments[0].source_text
 
 
+def is_listed(world: World, memory: str) -> bool:
+    return memory in [one.translation_memory_id for one in world.deepl.list_translation_memories()]
+
+
 def deleted_memory(world: World) -> bool:
     made = store_memory(world.url, world.key, "gone")
     world.deepl.delete_translation_memory(made)
-    return made not in [one.translation_memory_id for one in world.deepl.list_translation_memories()]
+    return not is_listed(world, made)
 
 
 TMX = (
@@ -217,17 +187,13 @@ def imported(world: World, **options: Any) -> str:
     return str(world.deepl.get_translation_memory(job.result.translation_memory_id).name)
 
 
-def export(world: World) -> str:
-    """Return the id of a job that exports the memory."""
-    return str(world.deepl.create_translation_memory_export(world.memory).job_id)
-
-
-def exported_unknown(world: World) -> bool:
-    return bool(world.deepl.create_translation_memory_export("unknown"))
+def export(world: World, memory: str = "") -> TranslationMemoryExport:
+    """Return the job that exports the memory."""
+    return world.deepl.create_translation_memory_export(memory or world.memory)
 
 
 def waited_for(world: World, **options: Any) -> TranslationMemoryJob:
-    return world.deepl.wait_until_translation_memory_job_done(export(world), **options)
+    return world.deepl.wait_until_translation_memory_job_done(export(world).job_id, **options)
 
 
 def downloaded(world: World, **options: Any) -> str:
@@ -255,12 +221,7 @@ def refused(method: str, *arguments: Any, options: tuple[str, ...] = ()) -> list
 MEMORIES = [
     *rows(
         "list_translation_memories",
-        (
-            "",
-            lambda world: (
-                world.memory in [one.translation_memory_id for one in world.deepl.list_translation_memories()]
-            ),
-        ),
+        ("", lambda world: is_listed(world, world.memory)),
         ("page", lambda world: world.deepl.list_translation_memories(page=9) == []),
         ("page_size", lambda world: len(world.deepl.list_translation_memories(page_size=1)) == 1),
     ),
@@ -298,15 +259,12 @@ MEMORIES = [
     ),
     *rows(
         "create_translation_memory_export",
-        (
-            "",
-            lambda world: (
-                world.deepl.create_translation_memory_export(world.memory).translation_memory_id == world.memory
-            ),
-        ),
-        ("unknown", exported_unknown, NOT_OFFERED),
+        ("", lambda world: export(world).translation_memory_id == world.memory),
+        ("unknown", lambda world: bool(export(world, "unknown")), NOT_OFFERED),
     ),
-    Row("get_translation_memory_job", "", lambda world: world.deepl.get_translation_memory_job(export(world)).ok),
+    Row(
+        "get_translation_memory_job", "", lambda world: world.deepl.get_translation_memory_job(export(world).job_id).ok
+    ),
     *rows(
         "wait_until_translation_memory_job_done",
         ("", lambda world: waited_for(world).done),

@@ -13,6 +13,11 @@ from tests.service.clients.stored import UNIT, glossary
 KEYS = "I saw your dog. You can select your files."  # the model writes du in one, Sie in the other
 LINES = "The dog sleeps.\nThe cat\neats."
 XML = "<doc><title>The dog sleeps</title><p>The cat <i>eats</i>. <keep>The house</keep> is red.</p></doc>"
+SAW = "I saw the dog."
+TXT: dict[str, Any] = {"target_lang": "DE", "filename": "a.txt"}
+GREEN = "The green lamp blinks."  # similar to a unit of the memory
+INTO_ENGLISH = {"target_lang": "EN-GB"}
+EXTRA = ({"formality": "less"}, EFFECT, "fields that are not documented have no effect")
 MARKUP = '<p translate="no">The cat eats.</p>'  # plain strings may have tags, but no attributes that are obeyed
 PAIR = {"source_lang": "EN", "target_lang": "DE"}
 REFUSED = "refused: 400"
@@ -30,30 +35,35 @@ def differs(source: str, base: dict[str, Any] | None = None, **options: Any) -> 
     return lambda world: text(world, source, **common).text != text(world, source, **common, **options).text
 
 
-def document(world: World, content: str = "I saw the dog.", **options: Any) -> str:
+def document(world: World, content: str = SAW, **options: Any) -> str:
     """Return the translation of a text file."""
-    options = {"target_lang": "DE", "filename": "a.txt", **options}
     written = io.BytesIO()
-    world.deepl.translate_document(content.encode(), written, **options)
+    world.deepl.translate_document(content.encode(), written, **TXT | options)
     return written.getvalue().decode()
 
 
-def from_path(world: World, out: str = "out.txt", content: str = "I saw the dog.", **options: Any) -> str:
+def from_path(world: World, content: str = SAW, **options: Any) -> str:
     """Return the translation of a file that the client reads and writes."""
-    (world.folder / "in.txt").write_text(content)
-    world.deepl.translate_document_from_filepath(
-        world.folder / "in.txt", world.folder / out, **{"target_lang": "DE", **options}
-    )
-    return (world.folder / out).read_text()
+    source, target = world.folder / "in.txt", world.folder / "out.txt"
+    source.write_text(content)
+    world.deepl.translate_document_from_filepath(source, target, **{"target_lang": "DE", **options})
+    return target.read_text()
 
 
-def uploaded(world: World, content: str = "I saw the dog.", **options: Any) -> str:
+def uploaded(
+    world: World, content: str = SAW, timeout_s: int | None = None, chunk_size: int = 1, **options: Any
+) -> str:
     """Return the translation of an upload, fetched in three steps."""
     written = io.BytesIO()
-    handle = world.deepl.translate_document_upload(content, **{"target_lang": "DE", "filename": "a.txt", **options})
-    world.deepl.translate_document_wait_until_done(handle)
-    world.deepl.translate_document_download(handle, written)
+    handle = world.deepl.translate_document_upload(content, **TXT | options)
+    world.deepl.translate_document_wait_until_done(handle, timeout_s=timeout_s)
+    world.deepl.translate_document_download(handle, written, chunk_size=chunk_size)
     return written.getvalue().decode()
+
+
+def status(world: World) -> bool:
+    client = world.deepl
+    return client.translate_document_get_status(client.translate_document_upload(SAW, **TXT)).ok
 
 
 def document_rows(method: str, run: Callable[..., str]) -> list[Row]:
@@ -69,7 +79,7 @@ def document_rows(method: str, run: Callable[..., str]) -> list[Row]:
     return [
         *rows(
             method,
-            ("", lambda world: run(world).strip() == text(world, "I saw the dog.").text),
+            ("", lambda world: run(world).strip() == text(world, SAW).text),
             ("source_lang", lambda world: bool(run(world, source_lang="EN")), EFFECT, "no detection"),
             ("source_lang=XX", lambda world: bool(run(world, source_lang="XX")), REFUSED),
             ("formality", changes(KEYS, formality="less")),
@@ -77,32 +87,35 @@ def document_rows(method: str, run: Callable[..., str]) -> list[Row]:
             ("glossary_ids", lambda world: "Pudel" in with_glossary(world, several=True)),
             ("style_rule", lambda world: bool(run(world, style_rule="x")), REFUSED),
             ("translation_memory", lambda world: "Ampel" in run_memory(run, world)),
-            (
-                "translation_memory_threshold",
-                lambda world: (
-                    run_memory(run, world, "The green lamp blinks.", 100)
-                    != run_memory(run, world, "The green lamp blinks.", 50)
-                ),
-            ),
-            (
-                "extra_body_parameters",
-                changes(KEYS, extra_body_parameters={"formality": "less"}),
-                EFFECT,
-                "fields that are not documented have no effect",
-            ),
+            ("translation_memory_threshold", lambda world: run_memory(run, world, 100) != run_memory(run, world, 50)),
+            ("extra_body_parameters", changes(KEYS, extra_body_parameters=EXTRA[0]), *EXTRA[1:]),
         )
     ]
 
 
-def run_memory(run: Callable[..., str], world: World, content: str = UNIT, threshold: int | None = None) -> str:
-    """Return the translation of a document by the memory."""
+def run_memory(run: Callable[..., str], world: World, threshold: int | None = None) -> str:
+    """Return the translation of a unit of the memory; with a threshold, of a similar sentence."""
     options = {} if threshold is None else {"translation_memory_threshold": threshold}
-    return run(world, content=content, translation_memory=world.memory, **options)
+    return run(world, content=GREEN if options else UNIT, translation_memory=world.memory, **options)
 
 
-def memory_text(world: World, content: str = UNIT, **options: Any) -> str:
-    """Return the translation of a text by the memory."""
-    return text(world, content, translation_memory=world.memory, **options).text
+def plain(world: World, content: str, **options: Any) -> str:
+    return text(world, content, **options).text
+
+
+def dogs(world: World) -> bool:
+    """Return whether the first of two glossaries counts."""
+    both = [glossary(world), glossary(world, dog="Dackel")]
+    return "Pudel" in text(world, "a dog", **PAIR, glossary_ids=both).text
+
+
+def is_translated(term: str, wording: str) -> Callable[[World], bool]:
+    return lambda world: text(world, term, **PAIR, glossary=glossary(world, **{term: wording})).text == wording
+
+
+def without_pair(world: World) -> bool:
+    made = glossary(world).glossary_id
+    return bool(text(world, "Hund", source_lang="DE", target_lang="EN-GB", glossary=made))
 
 
 TEXTS = [
@@ -119,36 +132,13 @@ TEXTS = [
         ("formality", differs(KEYS, formality="less")),
         ("formality=more", differs(KEYS, formality="more")),
         ("formality=prefer_less", differs(KEYS, formality="prefer_less")),
-        ("formality=less into English", differs("x", target_lang="EN-GB", formality="less"), REFUSED),
-        (
-            "formality=prefer_less into English",
-            differs("Der Hund", {"target_lang": "EN-GB"}, formality="prefer_less"),
-            NONE,
-            DESCRIBED,
-        ),
+        ("formality=less into English", differs("x", INTO_ENGLISH, formality="less"), REFUSED),
+        ("formality=prefer_less into English", differs("x", INTO_ENGLISH, formality="prefer_less"), NONE, DESCRIBED),
         ("glossary", lambda world: "Pudel" in text(world, "a dog", **PAIR, glossary=glossary(world)).text),
-        (
-            "glossary_ids",
-            lambda world: (
-                "Pudel"
-                in text(world, "a dog", **PAIR, glossary_ids=[glossary(world), glossary(world, dog="Dackel")]).text
-            ),
-        ),
-        (
-            "glossary with a symbol",
-            lambda world: text(world, "OK", **PAIR, glossary=glossary(world, OK="\U0001f44d")).text == "\U0001f44d",
-        ),
-        (
-            "glossary and a text that is a term",
-            lambda world: text(world, "Apple", **PAIR, glossary=glossary(world, Apple="Apfel")).text == "Apfel",
-        ),
-        (
-            "glossary without the pair",
-            lambda world: bool(
-                text(world, "Hund", source_lang="DE", target_lang="EN-GB", glossary=glossary(world).glossary_id)
-            ),
-            REFUSED,
-        ),
+        ("glossary_ids", dogs),
+        ("glossary with a symbol", is_translated("OK", "\U0001f44d")),
+        ("glossary and a text that is a term", is_translated("Apple", "Apfel")),
+        ("glossary without the pair", without_pair, REFUSED),
         ("tag_handling", differs(MARKUP, tag_handling="html")),
         ("tag_handling=xml", differs(MARKUP, tag_handling="xml")),
         ("tag_handling_version", differs(XML, {"tag_handling": "xml"}, tag_handling_version="v1"), NONE, DESCRIBED),
@@ -168,20 +158,9 @@ TEXTS = [
         ("model_type of no model", differs("x", model_type="other"), REFUSED),
         ("style_rule", differs("x", style_rule="x"), REFUSED),
         ("custom_instructions", differs("x", custom_instructions=["Be kind."]), REFUSED),
-        ("translation_memory", lambda world: "Ampel" in memory_text(world)),
-        (
-            "translation_memory_threshold",
-            lambda world: (
-                memory_text(world, "The green lamp blinks.", translation_memory_threshold=100)
-                != memory_text(world, "The green lamp blinks.", translation_memory_threshold=50)
-            ),
-        ),
-        (
-            "extra_body_parameters",
-            differs(KEYS, extra_body_parameters={"formality": "less"}),
-            EFFECT,
-            "fields that are not documented have no effect",
-        ),
+        ("translation_memory", lambda world: "Ampel" in run_memory(plain, world)),
+        ("translation_memory_threshold", lambda world: run_memory(plain, world, 99) != run_memory(plain, world, 50)),
+        ("extra_body_parameters", differs(KEYS, extra_body_parameters=EXTRA[0]), *EXTRA[1:]),
     ),
     *rows(
         "translate_text_with_glossary",
@@ -213,11 +192,9 @@ DOCUMENTS = [
         ("timeout_s", lambda world: bool(document(world, timeout_s=60)), EFFECT, "client only"),
     ),
     *document_rows("translate_document_from_filepath", from_path),
-    Row(
+    *rows(
         "translate_document_from_filepath",
-        "timeout_s",
-        lambda world: bool(from_path(world, timeout_s=60)),
-        note="client only",
+        ("timeout_s", lambda world: bool(from_path(world, timeout_s=60)), EFFECT, "client only"),
     ),
     *document_rows("translate_document_upload", uploaded),
     *rows(
@@ -225,36 +202,16 @@ DOCUMENTS = [
         ("filename", lambda world: bool(uploaded(world, filename="a.md"))),
         ("output_format", lambda world: bool(uploaded(world, output_format="txt"))),
     ),
-    Row("translate_document_get_status", "", lambda world: status_of(world).ok),
+    Row("translate_document_get_status", "", status),
     *rows(
         "translate_document_wait_until_done",
         ("", lambda world: bool(uploaded(world))),
-        ("timeout_s", lambda world: waited(world).done, EFFECT, "client only"),
+        ("timeout_s", lambda world: bool(uploaded(world, timeout_s=60)), EFFECT, "client only"),
     ),
     *rows(
         "translate_document_download",
         ("", lambda world: bool(uploaded(world))),
         ("output_file", lambda world: bool(uploaded(world)), EFFECT, "client only"),
-        ("chunk_size", lambda world: downloaded(world) != b"", EFFECT, "client only"),
+        ("chunk_size", lambda world: bool(uploaded(world, chunk_size=2)), EFFECT, "client only"),
     ),
 ]
-
-
-def status_of(world: World) -> deepl.DocumentStatus:
-    client = world.deepl
-    handle = client.translate_document_upload("The dog.", filename="a.txt", target_lang="DE")
-    return client.translate_document_get_status(handle)
-
-
-def waited(world: World) -> deepl.DocumentStatus:
-    client = world.deepl
-    handle = client.translate_document_upload("The dog.", filename="a.txt", target_lang="DE")
-    return client.translate_document_wait_until_done(handle, timeout_s=60)
-
-
-def downloaded(world: World) -> bytes:
-    client, written = world.deepl, io.BytesIO()
-    handle = client.translate_document_upload("The dog.", filename="a.txt", target_lang="DE")
-    client.translate_document_wait_until_done(handle)
-    client.translate_document_download(handle, written, chunk_size=2)
-    return written.getvalue()

@@ -40,14 +40,10 @@ def node_rows() -> list[list[str]]:
 
 def page() -> str:
     """Return the page."""
-    libretranslate = [(row.method, row.option, row.result, row.note) for row in LIBRETRANSLATE_ROWS]
-    deepl = [(row.method, row.option, row.result, row.note) for row in DEEPL_ROWS]
-    parts = (
-        ("LibreTranslate", libretranslate),
-        ("DeepL, Python (`deepl` 1.32)", deepl),
-        ("DeepL, Node (`deepl-node` 1.28)", node_rows()),
-    )
-    return "\n".join([HEAD, *(f"## {title}\n\n{table(rows)}" for title, rows in parts)])
+    rows = {"LibreTranslate": LIBRETRANSLATE_ROWS, "DeepL, Python (`deepl` 1.32)": DEEPL_ROWS}
+    parts = {title: [[one.method, one.option, one.result, one.note] for one in rows[title]] for title in rows}
+    parts["DeepL, Node (`deepl-node` 1.28)"] = node_rows()
+    return "\n".join([HEAD, *(f"## {title}\n\n{table(rows)}" for title, rows in parts.items())])
 
 
 if __name__ == "__main__":

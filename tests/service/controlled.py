@@ -117,9 +117,7 @@ class Rigged:
     kills: tuple[str, ...] = ()
     hangs: tuple[str, ...] = ()
     step_seconds: float = 0.0
-    leaks: int = 0  # bytes a step
     loads: Path | None = None  # a line is written here for each time
-    steps: str | None = None  # path of a file to which each step adds a byte
 
     def __call__(self, setup: ModelSetup) -> Translator:
         if self.loads:
@@ -144,7 +142,6 @@ class Rigging:
     plan: Rigged
     kills: set[tuple[int, ...]]
     hangs: set[tuple[int, ...]]
-    leaked: list[bytes] = field(default_factory=list)
 
     def start(self, sources: Sources, beams: int) -> Any:
         if not self.hangs.isdisjoint(map(tuple, sources)):
@@ -158,9 +155,5 @@ class Rigging:
 
     def step(self, state: Any, tokens: Tensor) -> Tensor:
         time.sleep(self.plan.step_seconds)
-        self.leaked.append(b"x" * self.plan.leaks)
-        if self.plan.steps:
-            with open(self.plan.steps, "ab") as file:
-                file.write(b".")
         scores: Tensor = self.inner.step(state, tokens)
         return scores

@@ -1,7 +1,6 @@
 """LibreTranslate's contract over a real model: what the library translates comes back, by each of its clients."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,6 @@ from mt import Translator
 from tests.conftest import DEVICE
 
 DOG, CAT = "The dog sees the cat.", "The cat follows the dog."
-LONG = "the dog " * 150  # too long for the model twice
-LINE_BREAKS = ("\n", "\r\n", "\r", "\n\n", "\n \n", "\u2029")
-JOINED = {
-    **{repr(line_break): ("{0}  {1}{0}{2} {0}", line_break) for line_break in LINE_BREAKS},
-    "sentences": ("{1}  {2} \n{1}", ""),
-}
-"""Texts made of a line break and the two sentences."""
 
 
 @pytest.fixture(scope="module")
@@ -37,42 +29,6 @@ def asked(client: httpx.Client, **body: Any) -> Any:
     response = client.post("/translate", json={"source": "en", "target": "de", **body})
     assert response.status_code == 200, response.text
     return response.json()
-
-
-def test_texts_and_lists(client: httpx.Client, expected: Callable[..., list[str]]) -> None:
-    assert asked(client, q=DOG) == {"translatedText": expected(DOG)[0]}
-    assert asked(client, q=[DOG, CAT], target="fr") == {"translatedText": expected(DOG, CAT, target="fr")}
-    halves = expected(LONG.strip(), LONG.strip())
-    assert asked(client, q=(LONG + LONG).strip())["translatedText"] == " ".join(halves)
-
-
-@pytest.mark.parametrize(("pattern", "line_break"), JOINED.values(), ids=JOINED)
-def test_sentences_are_translated_one_by_one(
-    client: httpx.Client, expected: Callable[..., list[str]], pattern: str, line_break: str
-) -> None:
-    text, translation = (pattern.format(line_break, *sides) for sides in ((DOG, CAT), expected(DOG, CAT)))
-    assert asked(client, q=text)["translatedText"] == translation
-
-
-def test_alternatives(client: httpx.Client, several_directions: Path) -> None:
-    translator = Translator.load(several_directions, device=DEVICE)
-    options = replace(translator.options, beam_size=4, n_best=4)
-    best = translator.translate_many([DOG, CAT], source="en", target="de", options=options)
-    ranked = [list(dict.fromkeys(each.text for each in translation.alternatives)) for translation in best]
-    answer = asked(client, q=[DOG, CAT, ""], alternatives=3)
-    assert answer["translatedText"] == [*(translation.text for translation in best), ""]
-    assert answer["alternatives"] == [*(texts[1:] for texts in ranked), []]
-    lines = asked(client, q=f"{DOG}\n\n{CAT}", alternatives=2)
-    assert all(text.count("\n") == 2 for text in (lines["translatedText"], *lines["alternatives"]))
-    assert lines["translatedText"] not in lines["alternatives"]
-
-
-def test_detection(client: httpx.Client, expected: Callable[..., list[str]]) -> None:
-    answer = asked(client, q=[DOG, ""], source="auto", target="fr")
-    assert answer["translatedText"] == [*expected(DOG, target="fr"), ""]
-    assert [each["language"] for each in answer["detectedLanguage"]] == ["en", "en"]
-    assert 90 < answer["detectedLanguage"][0]["confidence"] <= 100
-    assert asked(client, q=DOG, source="auto", target="en")["translatedText"] == DOG
 
 
 def test_deep_translator(

@@ -26,36 +26,6 @@ def service() -> Iterator[ServiceProcess]:
         assert target.events("failed", "worker died", "worker hangs") == []
 
 
-async def test_three_jobs_of_300_texts_hold_up_neither_a_sentence_nor_a_probe(service: ServiceProcess) -> None:
-    async with connected(service.url) as client:
-        jobs = [[fresh() for _ in range(300)] for _ in range(3)]
-        tasks = [asyncio.create_task(ask(client, texts)) for texts in jobs]
-        probes = 0
-        while not all(task.done() for task in tasks):
-            assert (await ask(client, "Please wait.")).text == "Bitte warten Sie."
-            for path in ("/livez", "/readyz"):
-                assert (await client.get(path)).status_code == 200
-            probes += 1
-        assert probes
-        for texts, answer in zip(jobs, await asyncio.gather(*tasks), strict=True):
-            assert answer.status == 200 and len(answer.text) == len(texts) and all(answer.text)
-
-
-async def test_the_sentences_of_several_requests_are_decoded_together(tmp_path: Path) -> None:
-    """With an engine whose steps take time, as those of a GPU do, the steps of 64 texts are those of a few."""
-    steps = tmp_path / "steps"
-    with started(rigged={"step_seconds": 0.01, "steps": str(steps)}) as target:
-        async with connected(target.url) as client:
-            begun = steps.stat().st_size
-            for _ in range(8):
-                await ask(client, fresh())
-            alone = steps.stat().st_size
-            for many in ([fresh() for _ in range(64)], [[fresh() for _ in range(64)]]):
-                before = steps.stat().st_size
-                assert {sent.status for sent in await asyncio.gather(*(ask(client, q) for q in many))} == {200}
-                assert steps.stat().st_size - before < alone - begun
-
-
 async def test_the_same_result_whoever_comes_along(service: ServiceProcess) -> None:
     """Alone, in a list, in the reverse list, among others' requests and by DeepL's route."""
     texts = [line.split("\t")[0] for line in (FROZEN.parent / "lines.tsv").read_text(encoding="utf-8").splitlines()]

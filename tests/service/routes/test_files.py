@@ -36,12 +36,7 @@ CP1252, CP1251, UTF16 = "cp1252", "cp1251", "utf-16-be"
         ("a.txt", "Хлеб\n".encode(CP1251), {"encoding": CP1251}, "ХЛЕБ\n".encode(CP1251)),
         ("a.txt", "Käse\n".encode(UTF16), {"encoding": "UTF-16"}, "KÄSE\n".encode(UTF16)),
         ("a.txt", b"one two\npoison\n\nthree\n", {}, b"ONE TWO\npoison\n\nTHREE\n"),
-        (
-            "a.txt",
-            b"the dog of Acme",
-            {"glossary": '{"dog": "Koeter"}', "do_not_translate": '["Acme"]'},
-            b"THE Koeter OF Acme",
-        ),
+        ("a.txt", b"a dog of X.", {"glossary": '{"dog": "Hund"}', "do_not_translate": '["of"]'}, b"A Hund of X."),
     ],
 )
 def test_translated_files(
@@ -96,25 +91,10 @@ def test_the_sentences_of_a_file_as_tmx(native: Application) -> None:
         ("a.json", b"{", {}, "a.json"),
         ("a.txt", b"x", {"target": "zz"}, "zz is not supported; accepted: de, fr"),
         ("a.txt", b"x", {"encoding": "klingon"}, "the encoding 'klingon' is unknown; accepted: such as utf-16, cp1252"),
-        (
-            "a.csv",
-            b"id,name\na,b\n",
-            {"columns": "size"},
-            "no column 'size'; accepted: a number from 1 to 2, or id, name",
-        ),
-        (
-            "a.txt",
-            b"x",
-            {"source": "auto", "glossary_id": "unknown"},
-            "Invalid request: glossary_id needs a source language",
-        ),
+        ("a.csv", b"id,name\na,b\n", {"columns": "size"}, "no column 'size'; accepted: a number from 1 to 2, or id, n"),
+        ("a.txt", b"x", {"source": "auto", "glossary_id": "unknown"}, "request: glossary_id needs a source language"),
         ("a.txt", b"x", {"glossary": "dog"}, "glossary"),
-        (
-            "a.txt",
-            b"x",
-            {"beam_size": "2"},
-            "a request cannot set beam_size; accepted: glossary, glossary_id, do_not_tr",
-        ),
+        ("a.txt", b"x", {"beam_size": "2"}, "a request cannot set beam_size; accepted: glossary, glossary_id, do_"),
         ("a.txt", b"x", {"formallity": "more"}, "unknown parameter formallity; did you mean formality?"),
     ],
 )

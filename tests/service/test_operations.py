@@ -2,15 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
 from service.access.api_keys import make_key
-from service.access.database import Database
 from service.errors import CannotTranslate, DeadlineExceeded, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
@@ -176,15 +173,9 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"require_key": "true"}, "require_key is set, but database is not"),
         ({"public_metrics": "false"}, "public_metrics is off, but admin_key is not set"),
         ({"admin_key": "hunter2"}, "--admin-key refused; accepted: 16 characters or more"),
-        (
-            {"allow_origins": "example.org"},
-            "'example.org' is not an origin; accepted: an origin such as https://example.org",
-        ),
+        ({"allow_origins": "example.org"}, "'example.org' is not an origin; accepted: an origin such as https://"),
         ({"allow_origins": "https://a.example/path"}, "is not an origin"),
-        (
-            {"trusted_proxies": "10.0.0.1/8"},
-            "has host bits set; accepted: an address or a network such as 10.0.0.1 or 10.0.0.0/8",
-        ),
+        ({"trusted_proxies": "10.0.0.1/8"}, "has host bits set; accepted: an address or a network such as 10.0.0"),
         ({"root_path": "translator/"}, "accepted: a path such as /translator"),
         ({"read_timeout_seconds": "0"}, "accepted: greater than 0"),
         ({"max_pending_characters": "5"}, "a max_characters of at most max_pending_characters"),
@@ -245,36 +236,19 @@ def test_a_service_that_other_machines_reach_without_a_key_is_open(options: dict
     assert load_settings({"model": "m", **options}).is_open == is_open
 
 
-def body(**fields: Any) -> dict[str, Any]:
-    return {"q": "The dog sees the cat.", "source": "en", "target": "de"} | fields
-
-
-def new_key(path: Path, name: str, **wanted: Any) -> str:
-    with Database.open(path) as store:
-        return store.run_sync(lambda connection: make_key(connection, name, **wanted))[0]
-
-
-def test_rates_hold_back_work_and_never_probes(in_thread: Callable[..., Any], tmp_path: Path) -> None:
-    """With a full queue besides."""
-    key = new_key(tmp_path / "service.db", "wiki", rate=2)
-    running = in_thread(anonymous_rate=1, max_pending_requests=1, database=tmp_path / "service.db")
-    asked = running.client
-    with ThreadPoolExecutor(2) as pool:
-        try:
-            accepted = [pool.submit(asked.post, "/translate", json=body())]
-            running.until(lambda: running.pending == 1)
-            accepted.append(
-                pool.submit(asked.post, "/translate", json=body(api_key=key, q="For callers who hold less."))
-            )
-            running.until(lambda: running.pending == 2)
-            assert asked.post("/translate", json=body(api_key=key, q="The queue is full.")).status_code == 503
-            for fields, message in (({"api_key": key}, "Slowdown: 2 per 1 minute"), ({}, "Slowdown: 1 per 1 minute")):
-                refused = asked.post("/translate", json=body(**fields))
-                assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
-                assert refused.json()["error"].startswith(message)
-                assert 1 <= int(refused.headers["retry-after"]) <= 61
-            for _ in range(20):
-                assert [asked.get(probe).status_code for probe in (*PROBES, "/metrics")] == [200] * 4
-        finally:
-            running.control.open()
-        assert [each.result().status_code for each in accepted] == [200, 200]
+def test_rates_hold_back_work_and_never_probes() -> None:
+    running = Application(anonymous_rate=1)
+    key, _ = running.database.run_sync(lambda connection: make_key(connection, "slow", rate=2))
+    body = {"q": "the dog", "source": "en", "target": "de"}
+    try:
+        for fields, rate in (({"api_key": key}, 2), ({}, 1)):
+            for _ in range(rate):
+                running.post("/translate", body | fields)
+            refused = running.client.post("/translate", json=body | fields)
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+            assert refused.json()["error"].startswith(f"Slowdown: {rate} per 1 minute")
+            assert 1 <= int(refused.headers["retry-after"]) <= 61
+        for probe in (*PROBES, "/metrics") * 5:
+            assert running.client.get(probe).status_code == 200
+    finally:
+        running.stop()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from service.access.api_keys import ApiKey, ApiKeyError, find_key, get_key, list_keys, make_key, revoke_key, same_secret
+from service.access.api_keys import ApiKey, ApiKeyError, find_key, get_key, list_keys, make_key, revoke_key
 from service.access.database import MIGRATIONS, Database, DatabaseError
 from service.errors import StorageFull, StorageUnavailable
 from service.verbs.keys import main
@@ -86,14 +86,6 @@ def test_the_database_holds_no_key(tmp_path: Path) -> None:
     assert b"k19" in held
     for secret in secrets:
         assert secret.encode() not in held and secret.removeprefix("mt_").encode() not in held
-
-
-@pytest.mark.parametrize(
-    ("given", "expected", "same"),
-    [("abc", "abc", True), ("abc", "abd", False), ("", "a", False), ("ü", "ü", True), ("a" * 1000, "a", False)],
-)
-def test_same_secret(given: str, expected: str, same: bool) -> None:
-    assert same_secret(given, expected) is same
 
 
 def test_a_database_is_brought_up_to_date_once_and_only_its_owner_reads_its_files(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -37,17 +36,6 @@ def test_whatever_is_sent_is_refused_or_can_be_used(text: str, format: EntriesFo
         return
     assert Terms(entries)
     assert parse_entries(format_entries(entries), EntriesFormat.TSV) == entries
-
-
-def test_glossaries_outlive_the_process(tmp_path: Path) -> None:
-    async def keep(database: Database) -> str:
-        return (await GlossaryStore(database, GlossaryLimits()).create("key:me", "animals", [animals(dog="Hund")])).id
-
-    with Database.open(tmp_path / "kept.db") as database:
-        id = asyncio.run(keep(database))
-    with Database.open(tmp_path / "kept.db") as database:
-        found = asyncio.run(GlossaryStore(database, GlossaryLimits()).entries("key:me", id, EN_DE))
-    assert found == (("dog", "Hund"),)
 
 
 def test_terms_follow_every_change(database: Database) -> None:

@@ -74,7 +74,7 @@ def test_probes_of_one_that_cannot_translate(
         (DeadlineExceeded(), "a short text was not translated within 30 s"),
     ],
 )
-def test_a_failing_canary_ends_readiness_until_one_passes(
+def test_a_failed_canary_ends_readiness_until_one_passes(
     application: Application, failure: Exception, reason: str
 ) -> None:
     client, models = application.client, application.models
@@ -220,20 +220,11 @@ def test_lists_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.broad_proxies == ("*", "10.0.0.0/8")
 
 
-@pytest.mark.parametrize(
-    ("options", "is_open"),
-    [
-        ({"host": "0.0.0.0"}, True),
-        ({"host": "::"}, True),
-        ({"host": "translate.example"}, True),
-        ({"host": "0.0.0.0", "require_key": "true", "database": "service.db"}, False),
-        ({"host": "127.0.0.2"}, False),
-        ({"host": "::1"}, False),
-        ({"host": "localhost"}, False),
-    ],
-)
-def test_a_service_that_other_machines_reach_without_a_key_is_open(options: dict[str, str], is_open: bool) -> None:
-    assert load_settings({"model": "m", **options}).is_open == is_open
+def test_a_service_that_other_machines_reach_without_a_key_is_open() -> None:
+    for is_open, hosts in ((True, ("0.0.0.0", "::", "translate.example")), (False, ("127.0.0.2", "::1", "localhost"))):
+        assert [load_settings({"model": "m", "host": host}).is_open for host in hosts] == [is_open] * 3
+    options = {"model": "m", "host": "0.0.0.0", "require_key": "true", "database": "service.db"}
+    assert not load_settings(options).is_open
 
 
 def test_rates_hold_back_work_and_never_probes() -> None:

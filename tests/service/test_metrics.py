@@ -17,7 +17,7 @@ from service.access.api_keys import make_key
 from service.access.database import Database
 from service.errors import InternalError
 from service.logs import Phase, RequestRecord
-from service.metrics import ALL_METRICS, CACHE_METRICS, CONTENT_TYPE, FLEET_METRICS, SECONDS, Metrics
+from service.metrics import CACHE_METRICS, FLEET_METRICS, Metrics
 from service.translation.cache import TranslationCache
 from tests.service.application import Application
 from tests.service.doubles import STATS
@@ -54,25 +54,12 @@ def test_what_is_counted_of_a_request() -> None:
     assert found["mt_phase_seconds_sum{phase=translate}"] == 0.2
 
 
-FLEET = {
-    "pending_requests": 1,
-    "queued_texts": 2,
-    "running_texts": 3,
-    "texts_finished_total": 4,
-    "texts_failed_total": 5,
-    "requests_cancelled_total": 6,
-    "requests_expired_total": 7,
-    "requests_refused_total": 8,
-    "worker_restarts_total": 9,
-    "reloads_total": 10,
-    "reloads_refused_total": 11,
-    "decoder_steps_total": 12,
-    "decoder_rows_total": 36,
-    "source_tokens_total": 14,
-    "target_tokens_total": 15,
-    "workers": 2,
-    "workers_ready": 1,
-}
+FLEET = (
+    *("pending_requests", "queued_texts", "running_texts", "texts_finished_total", "texts_failed_total"),
+    *("requests_cancelled_total", "requests_expired_total", "requests_refused_total", "worker_restarts_total"),
+    *("reloads_total", "reloads_refused_total", "decoder_steps_total", "decoder_rows_total", "source_tokens_total"),
+    *("target_tokens_total", "workers", "workers_ready"),
+)
 
 
 def test_what_the_fleet_and_the_cache_count() -> None:
@@ -83,18 +70,11 @@ def test_what_the_fleet_and_the_cache_count() -> None:
     metrics.sample(FLEET_METRICS, lambda: stats[-1])
     metrics.sample(CACHE_METRICS, lambda: cache)
     counts = samples(metrics.text())
-    assert {name: counts[f"mt_{name}"] for name in FLEET} == FLEET
+    assert [counts[f"mt_{name}"] for name in FLEET] == [*range(1, 13), 36, 14, 15, 2, 1]
     assert [counts[f"mt_cache_{name}_total"] for name in ("hits", "joined", "misses")] == [1, 2, 3]
     stats.append(replace(STATS, refused=80))
     assert samples(metrics.text())["mt_requests_refused_total"] == 80
     assert "mt_workers" not in samples(other.text())
-
-
-def test_names_and_helps_are_all_different() -> None:
-    for values in ({info.name for info in ALL_METRICS}, {info.help for info in ALL_METRICS}):
-        assert len(values) == len(ALL_METRICS)
-    assert all(info.help.endswith(".") for info in ALL_METRICS)
-    assert list(SECONDS) == sorted(SECONDS) and CONTENT_TYPE.startswith("text/plain; version=0.0.4")
 
 
 @pytest.fixture(scope="module")

@@ -69,9 +69,7 @@ def test_a_glossary_serves_every_variant_of_a_language(database: Database, sourc
     assert asyncio.run(run()).glossary == (("train", "trem"),)
 
 
-async def test_callers_without_a_key_share_ids_and_see_no_list(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_callers_without_a_key_share_ids_and_no_list(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """People behind one address cannot find each other's glossaries; who knows an id may use it from any address."""
     glossaries = GlossaryStore(database, GlossaryLimits(anonymous_seconds=60))
     id = (await glossaries.create("192.0.2.1", "mine", [animals(dog="Hund")])).id

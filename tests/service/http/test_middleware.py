@@ -97,9 +97,7 @@ def test_pages_of_other_sites_may_use_the_service_unless_the_operator_restricts_
         (("127.0.0.1",), "", "127.0.0.1", "https"),
     ],
 )
-def test_only_trusted_proxies_say_who_asks(
-    trusted: tuple[str, ...], forwarded: str, known_as: str, scheme: str
-) -> None:
+def test_trusted_proxies_say_who_asks(trusted: tuple[str, ...], forwarded: str, known_as: str, scheme: str) -> None:
     headers = {"X-Forwarded-For": forwarded, "X-Forwarded-Proto": "https"}
     answer = ask({"trusted_proxies": trusted}, "POST", "/echo", **headers).json()
     assert answer == {"client": known_as, "url": f"{scheme}://localhost/echo"}

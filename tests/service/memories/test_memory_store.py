@@ -95,7 +95,7 @@ async def test_a_memory_belongs_to_its_key_and_the_operators_can_be_used_by_all(
         await store.check(KEY, mine.id, "en", "fr")
 
 
-async def test_a_memory_without_a_key_is_found_by_its_id_until_it_expires(
+async def test_a_memory_without_a_key_is_found_until_it_expires(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
@@ -165,7 +165,7 @@ async def test_the_bytes_of_a_memory_include_its_index(database: Database) -> No
 
 
 @pytest.mark.parametrize("uploader", [KEY, "key:0b"])
-async def test_an_interrupted_upload_leaves_no_new_memory(
+async def test_an_interrupted_upload_leaves_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch, uploader: str
 ) -> None:
     store = MemoryStore(database, replace(LIMITS, memories=1))
@@ -188,7 +188,7 @@ async def test_an_interrupted_upload_leaves_no_new_memory(
     assert await store.owned(uploader) == [kept]
 
 
-async def test_a_late_transaction_leaves_no_new_memory(
+async def test_a_late_transaction_leaves_nothing(
     database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.memories.store.SLICE", 2)
@@ -256,7 +256,7 @@ async def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: p
     assert len(await store.matches(KEY, kept.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
 
 
-async def test_a_memory_is_deleted_while_the_disk_is_full(
+async def test_deletion_while_the_disk_is_full(
     database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(connection: sqlite3.Connection) -> bool:
@@ -273,7 +273,7 @@ async def test_a_memory_is_deleted_while_the_disk_is_full(
     assert rows(database) == 1
 
 
-async def test_the_units_of_a_memory_that_is_deleted_meanwhile_have_no_end(
+async def test_the_units_of_a_memory_deleted_meanwhile_have_no_end(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.memories.store.SLICE", 1)

@@ -82,7 +82,7 @@ def test_a_memory_may_belong_to_a_key(database: Path, units: Path) -> None:
         ("a.tmx", lambda lines: b"<tmx>" + lines),
     ],
 )
-def test_an_import_that_fails_leaves_nothing(
+def test_a_failed_import_leaves_nothing(
     database: Path, tmp_path: Path, name: str, damage: Callable[[bytes], bytes]
 ) -> None:
     file = tmp_path / name

@@ -39,7 +39,7 @@ CP1252, CP1251, UTF16 = "cp1252", "cp1251", "utf-16-be"
         ("a.txt", b"a dog of X.", {"glossary": '{"dog": "Hund"}', "do_not_translate": '["of"]'}, b"A Hund of X."),
     ],
 )
-def test_translated_files(
+def test_translations(
     native: Application, name: str, content: bytes, fields: dict[str, str], translated: bytes
 ) -> None:
     assert fetched(native, name, content, **fields) == translated

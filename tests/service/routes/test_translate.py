@@ -174,7 +174,7 @@ def test_the_first_of_several_targets_may_stand_alone(native: Application) -> No
         ({"glossary": {"cat": "Katze"}, "do_not_translate": ["dog"]}, {"terms": Terms((("cat", "Katze"),), ("dog",))}),
     ],
 )
-def test_options_reach_the_model(
+def test_model_options(
     native: Application, models: WordModels, fields: dict[str, Any], reaches: dict[str, Any]
 ) -> None:
     asked(native, q=f"One. Two. {fields}", **fields)
@@ -372,9 +372,7 @@ def test_a_stream_of_several_texts(native: Application) -> None:
     ]
 
 
-def test_an_error_before_the_first_sentence_is_an_answer_and_later_an_event(
-    native: Application, models: WordModels
-) -> None:
+def test_an_error_before_the_first_sentence_is_an_answer_then_an_event(native: Application, models: WordModels) -> None:
     native.do(lambda: models.errors.append(Overloaded(7)))
     response, _ = streamed(native, q="an error")
     assert refused(response, 503) and response.headers["retry-after"] == "7"

@@ -21,15 +21,6 @@ from service.access.database import Database
 from service.errors import CannotTranslate, NotFound, Overloaded, ServiceError, TooManyRequests, Unavailable
 from service.translation import document_jobs as module
 from service.translation.coroutines import WorkThreads
-from service.translation.document_jobs import (
-    MAX_ATTEMPTS,
-    MAX_WORKING,
-    MAX_WORKING_PER_CALLER,
-    SMALL_BYTES,
-    DocumentCredentials,
-    DocumentJobLimits,
-    DocumentJobs,
-)
 from service.translation.document_store import DOCUMENT_BYTES, DocumentStore
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Job
@@ -82,12 +73,14 @@ def path(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def lived(
-    path: Path, translator: Translator, limits: DocumentJobLimits | None = None, killed: bool = False
-) -> AsyncIterator[DocumentJobs]:
+    path: Path, translator: Translator, limits: module.DocumentJobLimits | None = None, killed: bool = False
+) -> AsyncIterator[module.DocumentJobs]:
     """A service that begins and ends; if it is killed, its end changes nothing in the database."""
     left = path.with_name("left.db")
     with Database.open(path) as store:
-        document_jobs = DocumentJobs(store, limits or DocumentJobLimits(), translator.translate, translator.refund)
+        document_jobs = module.DocumentJobs(
+            store, limits or module.DocumentJobLimits(), translator.translate, translator.refund
+        )
         async with document_jobs.open():
             yield document_jobs
             if killed:
@@ -105,7 +98,7 @@ async def has(translator: Translator, jobs: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(
+async def test_what_was_not_done_is_begun_anew_and_the_rest_is_there(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck, free, unused = Translator(), Translator(), Translator()
@@ -139,19 +132,17 @@ async def test_one_that_kills_the_service_does_so_only_so_often(path: Path, kill
     async with lived(path, translator, killed=killed) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
         await has(translator, 1)
-    for times in range(2, MAX_ATTEMPTS + 2):  # the first attempt was not alone
+    for times in range(2, module.MAX_ATTEMPTS + 2):  # the first attempt was not alone
         async with lived(path, translator, killed=killed):
             await has(translator, times)
     translator.go.set()
     async with lived(path, translator) as document_jobs:
         found = await document_jobs.find("key:a", handle, wait_seconds=60.0)
-        assert found.done is not killed and (f"ended {MAX_ATTEMPTS} times" in found.error) is killed
+        assert found.done is not killed and (f"ended {module.MAX_ATTEMPTS} times" in found.error) is killed
     assert translator.given_back == ([("key:a", len(TEXT))] if killed else [])
 
 
-async def test_one_that_cannot_be_translated_while_the_service_ends_is_not_lost(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_document_is_not_lost_while_the_service_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
     ending, next_one = Translator(failing=[Unavailable() for _ in range(10**4)]), Translator()
     next_one.go.set()
@@ -174,11 +165,11 @@ async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -
             await held.wait()
             return await first.translate(name, content, job)
 
-        slow = DocumentJobs(one, DocumentJobLimits(), later, first.refund)
+        slow = module.DocumentJobs(one, module.DocumentJobLimits(), later, first.refund)
         async with slow.open():
             handle = await slow.put(await opened(), JOB)
             await begun.wait()
-            quick = DocumentJobs(two, DocumentJobLimits(), second.translate, second.refund)
+            quick = module.DocumentJobs(two, module.DocumentJobLimits(), second.translate, second.refund)
             async with quick.open():
                 assert (await quick.find("key:a", handle, wait_seconds=60.0)).error == "nor here"
                 held.set()
@@ -191,20 +182,20 @@ async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -
 
 async def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(path: Path) -> None:
     translator = Translator()
-    callers = ["key:a"] * (MAX_WORKING + 3) + ["key:b"] * (MAX_WORKING + 3)
+    callers = ["key:a"] * (module.MAX_WORKING + 3) + ["key:b"] * (module.MAX_WORKING + 3)
 
     async with lived(path, translator) as document_jobs:
-        large = await opened("A dog. " * (SMALL_BYTES // 7 + 1))
+        large = await opened("A dog. " * (module.SMALL_BYTES // 7 + 1))
         for caller in callers:
             await document_jobs.put(large, replace(JOB, caller=caller))
-        await has(translator, MAX_WORKING)
+        await has(translator, module.MAX_WORKING)
         await asyncio.sleep(0.05)
         assert Counter(job.caller for job in translator.jobs) == {
-            "key:a": MAX_WORKING_PER_CALLER,
-            "key:b": MAX_WORKING - MAX_WORKING_PER_CALLER,
+            "key:a": module.MAX_WORKING_PER_CALLER,
+            "key:b": module.MAX_WORKING - module.MAX_WORKING_PER_CALLER,
         }
         await document_jobs.put(await opened(), replace(JOB, caller="key:c"))  # a small one does not wait
-        await has(translator, MAX_WORKING + 1)
+        await has(translator, module.MAX_WORKING + 1)
         translator.go.set()
         await has(translator, len(callers) + 1)
 
@@ -225,9 +216,7 @@ async def test_a_store_that_cannot_be_written_to_for_a_while(path: Path, monkeyp
         assert (await document_jobs.find("key:a", handle, wait_seconds=60.0)).done
 
 
-async def test_the_service_ends_though_its_store_cannot_be_written_to(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_service_ends_though_its_store_is_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
     translator = Translator()
     with Database.open(path):
@@ -274,7 +263,7 @@ async def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(path: Path
 
     async with lived(path, translator) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
-        wrong_ones = (DocumentCredentials(handle.id, "0" * 64), DocumentCredentials("x", "y"))
+        wrong_ones = (module.DocumentCredentials(handle.id, "0" * 64), module.DocumentCredentials("x", "y"))
         for owner, wrong in (("key:b", handle), *(("key:a", wrong) for wrong in wrong_ones)):
             with pytest.raises(NotFound, match="There is no document"):
                 await document_jobs.find(owner, wrong)
@@ -287,11 +276,11 @@ async def test_what_is_too_old_goes_though_nobody_asks(path: Path, monkeypatch: 
     monkeypatch.setattr(module, "CLEANUP_SECONDS", 0.01)
 
     with Database.open(None) as store:
-        document_jobs = DocumentJobs(store, DocumentJobLimits(), translator.translate, translator.refund)
+        document_jobs = module.DocumentJobs(store, module.DocumentJobLimits(), translator.translate, translator.refund)
         async with document_jobs.open():
             handle = await document_jobs.put(await opened(), JOB)
             await has(translator, 1)
-            later = time.time() + DocumentJobLimits().seconds + 1
+            later = time.time() + module.DocumentJobLimits().seconds + 1
             monkeypatch.setattr(time, "time", lambda: later)
             while await store.write(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
                 await asyncio.sleep(0.01)
@@ -301,7 +290,7 @@ async def test_what_is_too_old_goes_though_nobody_asks(path: Path, monkeypatch: 
 
 
 async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: Path) -> None:
-    limits = DocumentJobLimits(documents_per_caller=2)
+    limits = module.DocumentJobLimits(documents_per_caller=2)
     translator = Translator(failing=[CannotTranslate("never") for _ in range(5)])
 
     async with lived(path, translator, limits) as document_jobs:
@@ -320,7 +309,7 @@ async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: P
 
 async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(path: Path) -> None:
     """Three documents are in progress in each process that is killed; then they are tried one at a time."""
-    translators = [Translator() for _ in range(MAX_ATTEMPTS + 2)]
+    translators = [Translator() for _ in range(module.MAX_ATTEMPTS + 2)]
     async with lived(path, translators[0], killed=True) as document_jobs:
         handles = [await document_jobs.put(await opened(), JOB) for _ in range(3)]
         await has(translators[0], 3)
@@ -335,7 +324,7 @@ async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process
     async with lived(path, translators[-1]) as document_jobs:
         states = [await document_jobs.find("key:a", handle, wait_seconds=60.0) for handle in handles]
         assert [state.done for state in states] == [False, True, True]
-        assert f"ended {MAX_ATTEMPTS} times" in states[0].error
+        assert f"ended {module.MAX_ATTEMPTS} times" in states[0].error
 
 
 SIZE = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
@@ -345,19 +334,28 @@ SIZE = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
     ("limits", "callers", "finished", "left", "refusal"),
     [
         # the oldest document of the caller with the most goes
-        (DocumentJobLimits(bytes=4 * SIZE), "aaabcd", True, "abcd", None),
+        (module.DocumentJobLimits(bytes=4 * SIZE), "aaabcd", True, "abcd", None),
         # of room for 4 unfinished documents, one caller may take 2, the next 1
-        (DocumentJobLimits(bytes=4 * SIZE), "aaabb", False, "aab", Overloaded),
-        (DocumentJobLimits(bytes=3 * SIZE - 1), "aa", False, "a", Overloaded),
-        (DocumentJobLimits(documents_per_caller=1), "aa", False, "a", TooManyRequests),
-        (DocumentJobLimits(bytes_per_caller=2 * (len(TEXT) + JOB_BYTES) - 1), "aa", False, "a", TooManyRequests),
+        (module.DocumentJobLimits(bytes=4 * SIZE), "aaabb", False, "aab", Overloaded),
+        (module.DocumentJobLimits(bytes=3 * SIZE - 1), "aa", False, "a", Overloaded),
+        (module.DocumentJobLimits(documents_per_caller=1), "aa", False, "a", TooManyRequests),
+        (module.DocumentJobLimits(bytes_per_caller=2 * (len(TEXT) + JOB_BYTES) - 1), "aa", False, "a", TooManyRequests),
     ],
 )
 async def test_which_documents_are_stored(
-    path: Path, limits: DocumentJobLimits, callers: str, finished: bool, left: str, refusal: type[ServiceError] | None
+    path: Path,
+    limits: module.DocumentJobLimits,
+    callers: str,
+    finished: bool,
+    left: str,
+    refusal: type[ServiceError] | None,
 ) -> None:
     """Callers upload one after the other; each document is finished before the next one, or none is."""
-    translator, stored, refused = Translator(), list[tuple[str, DocumentCredentials]](), set[type[ServiceError]]()
+    translator, stored, refused = (
+        Translator(),
+        list[tuple[str, module.DocumentCredentials]](),
+        set[type[ServiceError]](),
+    )
     if finished:
         translator.go.set()
     async with lived(path, translator, limits) as document_jobs:

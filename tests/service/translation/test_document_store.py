@@ -61,9 +61,7 @@ async def test_a_content_is_read_in_parts(database: Database, monkeypatch: pytes
     assert await content(store, empty) == b""
 
 
-async def test_a_deleted_file_ends_its_download_and_shows_no_other(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_deleted_file_ends_its_download(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later document may get the row number of a deleted one."""
     monkeypatch.setattr(document_store, "PART_BYTES", 10)
 

@@ -90,9 +90,7 @@ def test_a_document_that_fails_says_why_and_costs_nothing(running: Application, 
         assert running.spent("poor") == (0 if message else 8)
 
 
-def test_a_question_for_the_status_waits_a_while(
-    running: Application, client: deepl.DeepLClient, raw: httpx.Client
-) -> None:
+def test_a_question_for_the_status_waits(running: Application, client: deepl.DeepLClient, raw: httpx.Client) -> None:
     """The SDK asks only every 5 s. Before the document is done, it cannot be fetched."""
     running.do(running.models.opened.clear)
     handle = upload(client)
@@ -104,9 +102,7 @@ def test_a_question_for_the_status_waits_a_while(
     releasing.join()
 
 
-def test_a_document_whose_download_breaks_off_stays(
-    running: Application, client: deepl.DeepLClient, raw: httpx.Client
-) -> None:
+def test_a_broken_download_is_repeated(running: Application, client: deepl.DeepLClient, raw: httpx.Client) -> None:
     content = bytes(range(256)) * 50_000  # more than a connection holds by itself
     handle = upload(client)
     client.translate_document_wait_until_done(handle)

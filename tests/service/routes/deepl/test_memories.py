@@ -47,8 +47,6 @@ def test_a_memory_belongs_to_its_key(running: Application, client: deepl.DeepLCl
         ({"translation_memory": None, "extra_body_parameters": {"translation_memory_threshold": 80}}, "threshold req"),
     ],
 )
-def test_a_memory_that_cannot_be_used(
-    client: deepl.DeepLClient, memory: str, fields: dict[str, Any], message: str
-) -> None:
+def test_unusable_memories(client: deepl.DeepLClient, memory: str, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(deepl.DeepLException, match=message):
         client.translate_text("x", **{"target_lang": "DE", "translation_memory": memory, **fields})

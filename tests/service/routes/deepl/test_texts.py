@@ -75,9 +75,7 @@ def test_options_that_clients_always_send(raw: httpx.Client, more: dict[str, Any
     ],
     ids=str,
 )
-def test_the_texts_that_reach_the_model(
-    raw: httpx.Client, models: WordModels, fields: dict[str, Any], texts: list[str]
-) -> None:
+def test_texts_for_the_model(raw: httpx.Client, models: WordModels, fields: dict[str, Any], texts: list[str]) -> None:
     translated(raw, source_lang="EN", **fields)
     assert [text.text for call in models.calls for text in call.texts] == texts
 
@@ -215,6 +213,7 @@ def test_who_waited_long_and_asks_again_gets_the_same_work(running: Application,
 
 def test_lists_come_by_post_and_with_the_type_in_the_body_of_a_get(raw: httpx.Client) -> None:
     listed = raw.get("/v2/languages?type=target").json()
+    assert [one["language"] for one in listed if one["supports_formality"]] == ["DE"]
     assert raw.post("/v2/languages", data={"type": "target"}).json() == listed
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     assert raw.request("GET", "/v2/languages", content=b"type=target", headers=kind).json() == listed

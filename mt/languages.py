@@ -75,11 +75,13 @@ def full_tag(code: str) -> str:
     return _LIBRETRANSLATE.get(code, code)
 
 
+@lru_cache(maxsize=1024)
 def primary_language(tag: str) -> str:
     """Return the language of a tag, without script and region: `pt` for `pt-BR`, `zh` for `zt`."""
     return full_tag(tag).partition("-")[0]
 
 
+@lru_cache(maxsize=1024)
 def likely_script(tag: str) -> str:
     """Return the ISO 15924 code of the script that a tag states or implies: `Hant` for `zh-TW`. "" means unknown."""
     language = langcodes.Language.get(full_tag(tag))

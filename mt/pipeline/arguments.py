@@ -57,14 +57,13 @@ def search_options(arguments: TextArguments, default: SearchOptions) -> SearchOp
 
     The beam is at least as wide as `n_best`, unless `beam_size` is given. Raises: RequestError for a wrong value.
     """
-    options, beam_size, n_best = (
-        arguments.get("options") or default,
-        arguments.get("beam_size"),
-        arguments.get("n_best"),
-    )
+    options = arguments.get("options") or default
+    beam_size, n_best = arguments.get("beam_size"), arguments.get("n_best")
     n_best = options.n_best if n_best is None else n_best
     if beam_size is None:
         beam_size = options.beam_size if options.sample else max(options.beam_size, n_best)
+    if (n_best, beam_size) == (options.n_best, options.beam_size):
+        return options
     return replace(options, n_best=n_best, beam_size=beam_size)
 
 

@@ -164,9 +164,10 @@ class SentenceTranslator:
         if self.estimator is None or not log_probabilities:
             return Expectation(None)
         pieces, observation = alternative.pieces, Observation(log_probabilities, len(alternative.text))
-        text, required = "".join(pieces).replace(SPACE_MARK, " "), {term.translation for term in terms}
-        places = [place for term in required if term for place in find_translation(term, text, self.context.target)]
-        begins = [0, *accumulate(map(len, pieces))]  # the last is that of EOS
+        required = {term.translation for term in terms if term.translation}
+        text = "".join(pieces).replace(SPACE_MARK, " ") if required else ""
+        places = [place for term in required for place in find_translation(term, text, self.context.target)]
+        begins = [0, *accumulate(map(len, pieces))] if places else []  # the last is that of EOS
         if places and len(begins) == len(log_probabilities):  # a sentence in parts has several EOS
             free = [n for n, begin in enumerate(begins) if not any(low < begin < high for low, high in places)]
             observation = Observation([log_probabilities[n] for n in free], sum(len(pieces[n]) for n in free[:-1]))

@@ -213,6 +213,8 @@ class TextPlanner(SentenceTranslator):
 
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
         """Return a planner that requests a formality for its translations (`translate_with_formality`)."""
+        if formality == self.context.formality:
+            return self
         return replace(self, context=replace(self.context, formality=formality))
 
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -179,7 +180,7 @@ class Translator:
     def directions(self) -> DirectionSet:
         return self.description.directions
 
-    @property
+    @cached_property
     def options(self) -> SearchOptions:
         """Search options of the model's recipe.
 
@@ -300,6 +301,8 @@ class Translator:
                 f"{', '.join(self.directions.sources_of(target_language))}"
             )
         options = options or self.options
+        if options.max_length > self._max_length:
+            options = replace(options, max_length=self._max_length)
         context = SentenceContext(
             tokenizer=self.tokenizer,
             normaliser=self._normaliser.of_language(source_language),
@@ -310,7 +313,7 @@ class Translator:
             source=source_language,
             target=target_language,
             tag=tuple(self.tokenizer.source_prefix(source_language, target_language, self.directions)),
-            options=replace(options, max_length=min(options.max_length, self._max_length)),
+            options=options,
             terms=terms or Terms(),
             max_length=self._max_length,
             prefix=tuple(self.tokenizer.target_prefix(target_language)),

@@ -90,14 +90,16 @@ class _Abbreviations:
     words: Mapping[str, str]
     pattern: re.Pattern[str]
     last: re.Pattern[str]  # one with a full stop at the end of a text
-    undotted: tuple[str, ...]  # those without a full stop
+    undotted: re.Pattern[str]  # those without a full stop
     prepositions: Set[str]  # those after which a sentence goes on
     doubtful: Set[str]  # those that may be words, for which what follows decides
     stops: Set[str]  # those whose full stop stays before a capital
 
     def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
-        is_plain = text.find(".") in (-1, len(text) - 1) and not any(name in text for name in self.undotted)
-        for match in self.pattern.finditer(text, max(0, len(text) - _LONGEST) if is_plain else 0):
+        is_plain = text.find(".") in (-1, len(text) - 1) and not self.undotted.search(text)
+        if is_plain and not self.last.search(text, max(0, len(text) - _LONGEST)):
+            return
+        for match in self.pattern.finditer(text):
             key, rest = _key(match[0]), text[match.end() :]
             word = self.words.get(key)
             if word is None:  # a capital for a small letter
@@ -128,7 +130,7 @@ def _abbreviations(language: str) -> _Abbreviations | None:
         words={_key(name): word for table in tables.values() for name, word in table.items()},
         pattern=re.compile(rf"(?<![\w./@{{$%#-])(?:{'|'.join(patterns)})"),
         last=re.compile(rf"(?<![\w.-])({'|'.join(_spelling(name) for name in names if name[-1] == '.')})\s*\Z"),
-        undotted=tuple(name for name in names if "." not in name),
+        undotted=re.compile(rf"(?<!\w)(?:{'|'.join(_spelling(name) for name in names if '.' not in name)})"),
         prepositions=prepositions,
         doubtful={_key(name) for place in _DOUBTFUL for name in tables.get(place, ())},
         stops={_key(name) for name in names if _key(name).lower() not in prepositions} - set(map(_key, no_stops)),

@@ -21,7 +21,7 @@ from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
-from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
+from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _RANGE = re.compile(r"\d[\d.]*[-:]\d[\d.]*")
@@ -219,7 +219,7 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
 
 
 def _spans(sentence: str) -> tuple[ProtectedSpan, ...]:
-    spans = tuple(_search(sentence)) if HINT.search(sentence) else ()
+    spans = tuple(_search(sentence)) if any(hint.search(sentence) for hint in HINTS) else ()
     if _ARROW.fullmatch(sentence):
         begin = 0 if sentence[0] in "«‹" else len(sentence) - 1
         arrow = ProtectedSpan(begin, begin + 1, sentence[begin], SpanKind.EMOJI)

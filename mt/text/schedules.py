@@ -24,6 +24,8 @@ _WRITTEN_DAYS = re.compile(  # in other languages, such as 周一至周五, 月�
     r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:al?|t/m|tot|do|até)(?= )) ?[^\W\d_]{2}"
     r"|[一二三四五六月火水木金土][曜日]{0,2}(?:[-–—~～〜至到]|から)"
 )
+_LINK_WORDS = " (?:bis|to|through|au|à) "
+_ANY_LINK = re.compile(f"[-–—]|{_LINK_WORDS}")
 _HOUR = r"([01]?\d|2[0-4]):([0-5]\d)"
 _TIMES = re.compile(rf"(?<![\w:./@–-]){_HOUR} ?[-–—] ?{_HOUR}(?: Uhr\b)?(?![\w:/@–-]|\.\w)")
 _OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b", re.IGNORECASE)
@@ -32,7 +34,9 @@ _OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b"
 def has_ranges(source: str, language: str) -> bool:
     """Return whether a source may have ranges: most sentences have none, and need no look for protected spans."""
     language = primary_language(language)
-    return bool(_TIMES.search(source) or (language in _DAYS and _ranges(language).search(source)))
+    return _ANY_LINK.search(source) is not None and bool(
+        _TIMES.search(source) or (language in _DAYS and _ranges(language).search(source))
+    )
 
 
 def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> list[Range]:
@@ -93,7 +97,7 @@ def _ranges(language: str) -> re.Pattern[str]:
     whole, short = "|".join(names), "|".join(name[:length] for name in names)
     stops = r"(\.)?", r"(?(2)(?:\.(?!\s*\Z))?|(?:\.(?= ?[\d,:;)]))?)"  # the last stop ends the sentence
     first, second = (rf"(?:(?i:{whole})s?(?!\w)|(?i:{short})(?!\w){stop})" for stop in stops)
-    link = r" ?[-–—] ?| (?:bis|to|through|au|à) "
+    link = rf" ?[-–—] ?|{_LINK_WORDS}"
     return re.compile(rf"(?<![\w./@-])({first})({link})({second})(?![\w/@-]|\.\w)")
 
 

@@ -33,6 +33,7 @@ _LINE_BREAK = re.compile(  # \\n in the text is a break, too, after punctuation,
     r"|(?<!\\[rn])(?<=[^\W_]|[,;)}])(?:(?:\\r)?\\n)+(?=[^\W\d_a-zß-ÿ]|[%{])"
     r"|(?<=[.!?…。！？])(?:(?:\\r)?\\n)+(?=[^\W_]|[ \"„“«(•*%{-]|\Z)"
 )
+_BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
 _OPEN_ENDS = {  # words after which no sentence ends
     "de": re.compile(r"(?<!\S)(?:am|beim|dem|den|der|des|die|eine[mnrs]?|für|im|oder|und|vom|zum|zur)\Z"),
@@ -203,7 +204,7 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
 def _paragraphs(text: str, language: str) -> Iterator[str]:
     """Yield paragraphs and breaks (line breaks, tabs, separators) in turn: paragraph, break, ..., paragraph."""
     begin, tables = 0, set(_tables(text))
-    for line_break in _LINE_BREAK.finditer(text):
+    for line_break in _LINE_BREAK.finditer(text) if not _BREAKS.isdisjoint(text) else ():
         if line_break[0] in ("\n", "\r\n") and _continues(text, begin, line_break, language):
             continue
         yield from _items(text[begin : line_break.start()], tables)

@@ -134,12 +134,15 @@ PLACEHOLDER = re.compile(
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
-HINT = re.compile(  # a fast test, without a match in most sentences without spans
-    rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{MONEY}{_EMOJI_CHARACTER}]|\.{{4}}|-{{4}}|={{4}}"
-    r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
-    r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
-    r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))|yy|MM|HH|[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"
-    r"|git |npm |docker |pip3? i|SELECT |INTO |DELETE |TABLE |[noxt]/[a-z]"
+HINTS = (  # fast tests, without a match in most sentences without spans
+    re.compile(rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{MONEY}{_EMOJI_CHARACTER}]"),
+    re.compile(
+        r"[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
+        r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]|(?<=[:;=])['-]?[()\[\]DPp]|(?<==)"
+        r"|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
+    ),
+    re.compile("yy|MM|HH|git |npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "),
+    re.compile(r"[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"),
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
 EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and 50%%

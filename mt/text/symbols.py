@@ -84,10 +84,12 @@ def damaged_words(sentence: str, translation: str, known: Set[str]) -> list[Rang
 
     Words of scripts without spaces are left out, and French ones that the model has translated, such as `coïncidence`.
     """
+    if not _may_be_unknown(sentence, known):
+        return []
     letters_there, words = set(translation), set(re.findall(r"\w+", translation))
     return [
         word.span()
-        for word in (_PART.finditer(sentence) if _may_be_unknown(sentence, known) else ())
+        for word in _PART.finditer(sentence)
         if not any(map(is_wide, word[0]))
         and not letters_there.issuperset(letters := _unknown_letters(word[0], known))
         and not (letters in (["ë"], ["ï"]) and word[0].islower() and words.isdisjoint(_rests(word[0])))

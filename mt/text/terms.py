@@ -91,7 +91,7 @@ class Terms:
 
         All calls return the same iterator. Several threads may use it.
         """
-        return self._index
+        return self._index if self else iter(())
 
     @cached_property
     def _index(self) -> TermIndex:

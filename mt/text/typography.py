@@ -24,6 +24,7 @@ _QUOTATION = re.compile('["„“«]\\s?([^"„“”«»]*[^\\s"„“”«»])
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
+_IN_END = '.!?;…"“”»)]' + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LONGEST_END = 12
 _KNOWN_ENDS = frozenset('.;!?"“”»)]')  # of a translation whose end may be mended, besides letters and digits
 _STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
@@ -134,7 +135,10 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
     if not (translation[-1:].isalnum() or translation[-1:] in _KNOWN_ENDS):
         return translation
-    return _with_final_mark(source, _with_closing_mark(source, translation, language), language)
+    end = _end_of(source)
+    if end["closing"]:
+        translation = _with_closing_mark(source, end, translation, language)
+    return _with_final_mark(source, end, translation, language)
 
 
 def _with_paired_quotes(source: str, translation: str) -> str:
@@ -145,10 +149,10 @@ def _with_paired_quotes(source: str, translation: str) -> str:
     return translation
 
 
-def _with_closing_mark(source: str, translation: str, language: str) -> str:
-    """Close the bracket or quotation mark that a translation leaves open, if the source ends with a closing one."""
-    wanted, written = _end_of(source), _end_of(translation)
-    if not wanted["closing"] or written["closing"] or _unclosed(source, language):
+def _with_closing_mark(source: str, wanted: re.Match[str], translation: str, language: str) -> str:
+    """Close the bracket or quotation mark that a translation leaves open. `wanted` is the end of the source."""
+    written = _end_of(translation)
+    if written["closing"] or _unclosed(source, language):
         return translation
     closing = _unclosed(translation, language)
     if not closing or (closing in ")]") != (wanted["closing"][-1] in ")]"):
@@ -156,10 +160,12 @@ def _with_closing_mark(source: str, translation: str, language: str) -> str:
     return translation[: written.start()] + (closing + written[0] if wanted["stop"] else written[0] + closing)
 
 
-def _with_final_mark(source: str, translation: str, language: str) -> str:
-    """Write the `!`, `?`, run of them or full stop that ends the source in place of a lesser mark."""
-    wanted, written = _end_of(source), _end_of(translation)
+def _with_final_mark(source: str, wanted: re.Match[str], translation: str, language: str) -> str:
+    """Write the `!`, `?`, run of them or full stop of `wanted`, the end of the source, in place of a lesser mark."""
     mark, space = (wanted["stop"] or wanted["mark"]).strip(), ""
+    if mark[:1] not in ("!", "?") and (mark != "." or not translation.endswith(" ;")):
+        return translation
+    written = _end_of(translation)
     place = "stop" if written["stop"] or (wanted["stop"] and written["closing"]) else "mark"
     if mark[:1] in ("!", "?"):
         ends_quotation = wanted["closing"] and not (wanted["stop"] or written["closing"])
@@ -167,13 +173,13 @@ def _with_final_mark(source: str, translation: str, language: str) -> str:
         if is_elsewhere or not mark.startswith(written[place].strip(". \u00a0\u202f")):
             return translation
         space = " " if primary_language(language) == "fr" else ""
-    elif mark != "." or written[0] != " ;":
+    elif written[0] != " ;":
         return translation
     return translation[: written.start(place)] + space + mark + translation[written.end(place) :]
 
 
 def _end_of(text: str) -> re.Match[str]:
-    match = _END.search(text, max(0, len(text) - _LONGEST_END))
+    match = _END.search(text, max(len(text) - _LONGEST_END, len(text.rstrip(_IN_END))))
     assert match
     return match
 

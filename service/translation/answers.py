@@ -18,7 +18,7 @@ from mt.pipeline.results import (
     translated_again,
 )
 from mt.text import segment
-from mt.text.markup import Link, Range
+from mt.text.alignment import Link, Range
 from mt.text.segment import TextPart
 from service.translation.jobs import Answer
 

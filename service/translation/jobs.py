@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from mt.languages import Direction, full_tag
 from mt.pipeline.results import SentenceTranslation, mean_confidence, mean_match
-from mt.text.alignment import without_objects
+from mt.text.alignment import Range, without_objects
 from mt.text.formality import Formality
-from mt.text.markup import MarkupOptions, Range
+from mt.text.markup import MarkupOptions
 from mt.text.terms import Terms
 from service.glossaries.store import glossary_direction
 

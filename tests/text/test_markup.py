@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mt.text.markup import Link, Markup, MarkupOptions, Segment, TranslatedSegment, parse_html, parse_xml, xml_problem
+from mt.text.alignment import Link
+from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html, parse_xml, xml_problem
 from mt.text.markup.tokens import TokenKind, html_tokens, xml_tokens
 
 PLACEMENTS = Path(__file__).with_name("placements.tsv")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.pipeline.results import SentenceReport
-from mt.text.markup import Link, Range
+from mt.text.alignment import Link, Range
 from service.translation.answers import compose_links, moved_ranges
 from service.translation.bridging import bridge_sentence
 from service.workers.messages import SourceText

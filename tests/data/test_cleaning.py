@@ -183,10 +183,3 @@ def test_every_filter_can_be_switched_off() -> None:
     )  # fmt: skip
     cleaner = Cleaner(options, ("en", "de"))
     assert [cleaner.reason(source, target) for source, target, _ in REASONS] == ["empty", *[None] * (len(REASONS) - 1)]
-
-
-@given(st.text(), st.text())
-def test_any_text_has_an_answer_and_comes_once(source: str, target: str) -> None:
-    cleaner = Cleaner(CleaningConfig(), ("en", "zh"))
-    if cleaner.reason(source, target) is None:
-        assert cleaner.reason(source, target) == "duplicate"

@@ -4,10 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mt.data.corpus import MAX_LINE_BYTES, MAX_PROBLEMS, SentencePair, read_lines, read_parallel, read_tsv
+from mt.data.corpus import MAX_LINE_BYTES, MAX_PROBLEMS, read_lines, read_parallel, read_tsv
 from mt.errors import DataError
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -43,31 +41,6 @@ def test_lines_end_at_a_newline_and_nowhere_else(tmp_path: Path, suffix: str, co
     assert list(read_lines(put(tmp_path / f"text{suffix}", content))) == lines
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])), min_size=1))
-def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
-    path = put(tmp_path_factory.mktemp("corpus") / "text", "".join(f"{line}\r\n" for line in lines).encode())
-    lines[0] = lines[0].removeprefix("\ufeff")
-    assert list(read_lines(path)) == lines
-
-
-@every_kind
-def test_parallel_files_give_pairs_with_their_place(tmp_path: Path, suffix: str) -> None:
-    source, target = put(tmp_path / f"en{suffix}", b"one\ntwo\n"), put(tmp_path / "de", b"eins\nzwei\n")
-    assert list(read_parallel(source, target)) == [
-        SentencePair("one", "eins", 1, str(source)),
-        SentencePair("two", "zwei", 2, str(source)),
-    ]
-
-
-@every_kind
-def test_tab_separated_columns(tmp_path: Path, suffix: str) -> None:
-    path = put(tmp_path / f"pairs.tsv{suffix}", b"one\teins\tun\ntwo\tzwei\n")
-    assert list(read_tsv(path, 1, 0)) == [
-        SentencePair("eins", "one", 1, str(path)),
-        SentencePair("zwei", "two", 2, str(path)),
-    ]
-
-
 @pytest.mark.parametrize("longer", ["en", "de"])
 def test_misaligned_files_name_both_and_their_counts(tmp_path: Path, longer: str) -> None:
     for name in ("en", "de"):
@@ -75,13 +48,6 @@ def test_misaligned_files_name_both_and_their_counts(tmp_path: Path, longer: str
     message = failure(read_parallel(tmp_path / "en", tmp_path / "de"))
     for name in ("en", "de"):
         assert f"{tmp_path / name} has {'1,234' if name == longer else '2'} lines" in message
-
-
-def test_good_lines_before_a_fault_are_streamed(tmp_path: Path) -> None:
-    lines = read_lines(put(tmp_path / "text", b"good\nb\xe4d\nnever seen\n"))
-    assert next(lines) == "good"
-    with pytest.raises(DataError):
-        next(lines)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import get_ident
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from mt.data.preparation import prepare, prepared_folder
 from mt.errors import DataError
 from mt.files import lock
 from mt.languages import DirectionSet
-from mt.recipe import save_recipe
 from mt.tokenizer import Tokenizer
 from tests.data.conftest import counted_pairs
 
@@ -81,15 +80,6 @@ def test_prepared_data_is_the_corpus(tmp_path: Path, tiny_recipe: Build) -> None
     assert data.meta["pairs"] == {"train": 50, "valid": 3}
     assert data.meta["vocabulary_size"] == len(data.tokenizer)
     assert ("encode train", 50) in stages and ("encode valid", 3) in stages
-
-
-def test_two_directions_lie_one_after_the_other_and_have_tags(prepared: Prepared) -> None:
-    data = prepared(("en-de", "de-en"))
-    forwards = counted_pairs(0, 50)
-    assert pairs_of(data.train) == forwards + [(german, english) for english, german in forwards]
-    assert data.train.direction.tolist() == [0] * 50 + [1] * 50
-    assert data.train.corpus.tolist() == ([0] * 30 + [1] * 15 + [2] * 5) * 2
-    assert data.tokenizer.tag_id("de") != data.tokenizer.tag_id("en")
 
 
 def test_prepared_text_is_normalised(prepared: Prepared, tiny_corpus: Path) -> None:
@@ -190,29 +180,20 @@ def test_text_that_is_not_enough_is_an_error_and_leaves_nothing(
     assert list((tmp_path / "prepared").iterdir()) == []
 
 
-def test_a_second_prepare_does_nothing(tmp_path: Path, tiny_recipe: Build) -> None:
-    stages: list[str] = []
-    folder = prepare(tiny_recipe(), tmp_path / "prepared")
-    again = prepare(tiny_recipe(), tmp_path / "prepared", progress=lambda stage, pairs: stages.append(stage))
-    assert (again, stages) == (folder, [])
+def test_who_waits_for_prepared_data_does_not_make_them_again(tmp_path: Path, tiny_recipe: Build) -> None:
+    makers: set[int] = set()
 
+    def note(stage: str, pairs: int) -> None:
+        makers.add(get_ident())
 
-def test_two_processes_that_need_it_at_once_make_it_once(tmp_path: Path, tiny_recipe: Build) -> None:
-    save_recipe(tiny_recipe(), tmp_path / "recipe.toml")
-    program = (
-        "import sys\nfrom pathlib import Path\n"
-        "from mt.data.preparation import prepare\nfrom mt.recipe import load_recipe\n"
-        "recipe = load_recipe(Path(sys.argv[1])); print('begins', flush=True)\n"
-        "prepare(recipe, Path(sys.argv[2]), 1, lambda stage, pairs: print('makes it'))"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "recipe.toml"), str(tmp_path / "prepared")]
     folder = prepared_folder(tiny_recipe(), tmp_path / "prepared")
     folder.parent.mkdir()
-    with lock(folder):
-        both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-        assert [process.stdout.readline() for process in both if process.stdout] == ["begins\n"] * 2
-    output = [process.communicate()[0] for process in both]
-    assert sorted("makes it" in item for item in output) == [False, True]
+    with ThreadPoolExecutor(2) as threads:
+        with lock(folder):
+            both = [threads.submit(prepare, tiny_recipe(), tmp_path / "prepared", 1, note) for _ in range(2)]
+            assert not wait(both, 0.2).done
+        assert [future.result() for future in both] == [folder] * 2
+    assert len(makers) == 1
     assert pairs_of(load_prepared(folder).train) == counted_pairs(0, 50)
     assert [path.name for path in (tmp_path / "prepared").iterdir()] == [folder.name]
 
@@ -289,14 +270,3 @@ def test_the_digest_is_that_of_what_was_read(tmp_path: Path, tiny_recipe: Build,
     lines = (tiny_corpus / "plain.en").read_text(encoding="utf-8").splitlines(keepends=True)
     (tiny_corpus / "plain.en").write_text("".join([lines[1], lines[0], *lines[2:]]), encoding="utf-8")
     assert digest("prepared") != first
-
-
-def test_what_a_killed_prepare_left_is_made_anew(tmp_path: Path, tiny_recipe: Build) -> None:
-    folder = prepared_folder(tiny_recipe(), tmp_path / "prepared")
-    left = folder.with_name(f".{folder.name}.part")
-    (left / "train").mkdir(parents=True)
-    (left / "train" / "source_text.raw").write_bytes(b"half a sen")
-    (left / "tokenizer.model").write_bytes(b"half a mod")
-    assert prepare(tiny_recipe(), tmp_path / "prepared") == folder
-    assert pairs_of(load_prepared(folder).train) == counted_pairs(0, 50)
-    assert [path.name for path in (tmp_path / "prepared").iterdir()] == [folder.name]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from mt.data.mixing import epoch_counts, pair_weights
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @example(pairs=[(1.9, 0.1)], first=0, epochs=11)  # nine times 0.9 and 0.1 is a little less than 1
 @given(
     pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.floats(0, 1, exclude_max=True)), min_size=1, max_size=9),
@@ -35,7 +35,7 @@ def test_a_temperature_by_hand(temperature: float, many: float, few: float) -> N
     assert mixed == pytest.approx([many] * 16 + [few])
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.integers(0, 4)), min_size=1, max_size=30),
     temperature=st.floats(1, 100),

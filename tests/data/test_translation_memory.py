@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from mt.data.translation_memory import read_memory
-from mt.data_config import CorpusConfig, DataConfig, memory_format
+from mt.data_config import CorpusConfig, DataConfig
 from mt.errors import DataError
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
@@ -115,13 +115,6 @@ def test_a_memory_that_cannot_be_used(tmp_path: Path, name: str, content: str | 
         (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=problem):
         list(read_memory(tmp_path / name, "en", "cs"))
-
-
-@pytest.mark.parametrize(
-    ("path", "format"), [("a.tmx", ".tmx"), ("b/A.PO.xz", ".po"), ("a.xlf.gz", ".xlf"), ("a.tsv", None), ("tmx", None)]
-)
-def test_the_format_of_a_memory(path: str, format: str | None) -> None:
-    assert memory_format(path) == format
 
 
 def test_a_memory_has_no_columns_and_is_no_validation_set() -> None:

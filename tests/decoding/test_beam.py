@@ -19,25 +19,6 @@ from tests.decoding.reference import decode
 SOURCE = (7, EOS)
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (SearchOptions(beam_size=1, length_penalty=0), [((A, A), 0.27)]),
-        (SearchOptions(beam_size=2, length_penalty=0), [((B,), 0.36)]),
-        (SearchOptions(beam_size=2, n_best=2, length_penalty=0), [((B,), 0.36), ((A, A), 0.27)]),
-        (
-            SearchOptions(beam_size=4, n_best=4, length_penalty=0),
-            [((B,), 0.36), ((A, A), 0.27), ((A, B), 0.162), ((A,), 0.12)],
-        ),
-    ],
-)
-def test_sentences_worked_out_by_hand(options: SearchOptions, expected: list[tuple[Ids, float]]) -> None:
-    [found] = decode(TableScorer(table_by_hand), [SOURCE], options)
-    assert [hypothesis.tokens for hypothesis in found] == [tokens for tokens, _ in expected]
-    for hypothesis, (_, probability) in zip(found, expected, strict=True):
-        assert math.exp(hypothesis.log_probability) == pytest.approx(probability, rel=1e-5)
-
-
 def test_a_hypothesis_tells_the_probability_of_each_token_and_its_normalised_score() -> None:
     options = SearchOptions(beam_size=2, n_best=2, length_penalty=0.6, normalization=Normalization.GNMT)
     [found] = decode(TableScorer(table_by_hand), [SOURCE], options)
@@ -83,13 +64,12 @@ def documented_search() -> Callable[..., list[tuple[float, Ids]]]:
     return search
 
 
-@pytest.mark.parametrize("beams", [1, 2, 3, 5])
-@pytest.mark.parametrize("n_best", [1, 2, 5])
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize(("beams", "n_best"), [(1, 1), (2, 2), (3, 1), (5, 5)])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 def test_the_search_equals_the_documented_algorithm(beams: int, n_best: int, alpha: float) -> None:
     scorer = random_scorer(9)
     options = SearchOptions(
-        beam_size=beams, n_best=min(n_best, beams), length_penalty=alpha, max_length_factor=1, max_length_offset=4
+        beam_size=beams, n_best=n_best, length_penalty=alpha, max_length_factor=1, max_length_offset=4
     )
     sources = [(word, word + 1, EOS)[word % 2 :] for word in range(10, 26)]
     for source, found in zip(sources, decode(scorer, sources, options), strict=True):

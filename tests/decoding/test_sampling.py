@@ -8,7 +8,7 @@ import torch
 
 from mt.decoding.options import SearchOptions
 from mt.decoding.sampling import draw
-from tests.decoding.conftest import TableScorer, random_scorer
+from tests.decoding.conftest import TableScorer
 from tests.decoding.reference import decode
 
 EOS = 3
@@ -76,17 +76,6 @@ def test_samples_tell_the_probability_that_the_model_gives() -> None:
         assert hypothesis.score == pytest.approx(log_probability / 2)
     scores = [hypothesis.score for hypothesis in found]
     assert scores == sorted(scores, reverse=True) and len(set(scores)) > 1
-
-
-def test_a_seed_repeats_its_samples_and_another_does_not() -> None:
-    scorer = random_scorer(20)
-    options = SearchOptions(sample=True, n_best=10, max_length=10)
-    first, again = decode(scorer, [(9, EOS)], options), decode(scorer, [(9, EOS)], options)
-    assert first == again
-    assert first != decode(scorer, [(9, EOS)], replace(options, seed=1))
-    assert len({hypothesis.tokens for hypothesis in first[0]}) > 5
-    fewer = decode(scorer, [(9, EOS)], replace(options, n_best=4))[0]
-    assert {h.tokens for h in fewer} <= {h.tokens for h in first[0]}
 
 
 def test_each_step_draws_anew() -> None:

@@ -1,11 +1,8 @@
-import math
-
 import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from mt.insight.example import worked_example
 from mt.model.attention import AttentionFunction, attention, fused_attention
 
 PATHS = [attention, fused_attention]
@@ -15,28 +12,6 @@ def random_qkv(queries: int, keys: int) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(queries * 100 + keys)
     q = torch.randn(2, 4, queries, 8, generator=generator)
     return q, torch.randn(2, 4, keys, 8, generator=generator), torch.randn(2, 4, keys, 8, generator=generator)
-
-
-@pytest.mark.parametrize("attend", PATHS)
-@pytest.mark.parametrize(
-    ("stretch", "gap"),
-    [
-        pytest.param(math.sqrt(3), 2.0, id="unscaled, as the illustration has it"),
-        pytest.param(1.0, 2 / math.sqrt(3), id="scaled, as the paper has it"),
-    ],
-)
-def test_the_illustrated_example(attend: AttentionFunction, stretch: float, gap: float) -> None:
-    # The first query's scores are s, s + gap, s + gap. With w = 1 / (1 + 2 e^gap) its weights are w, u, u, and the
-    # output is w [1, 2, 3] + u [2, 8, 0] + u [2, 6, 3].
-    w = 1 / (1 + 2 * math.exp(gap))
-    u = (1 - w) / 2
-    example = worked_example()
-    q, k, v = (matrix[None, None] for matrix in (example.queries, example.keys, example.values))
-    assert (q @ k.transpose(-2, -1))[0, 0, 0].tolist() == [2, 4, 4]
-    output = attend(q * stretch, k, v, None, 0.0, False)[0, 0, 0]
-    assert output.tolist() == pytest.approx([w + 4 * u, 2 * w + 14 * u, 3 * w + 3 * u], abs=1e-5)
-    if gap == 2.0:
-        assert output.tolist() == pytest.approx([1.94, 6.68, 1.60], abs=5e-3)
 
 
 @pytest.mark.parametrize("attend", PATHS)

@@ -5,44 +5,30 @@ import torch
 from torch.testing import assert_close
 
 from mt.config import ModelConfig
-from mt.model.dropout import Dropout, dropout
-from mt.model.embedding import Embedding, InputLayer, SinusoidalPositions, position_table
+from mt.model.dropout import dropout
+from mt.model.embedding import position_table
 
 CONFIG = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=8, heads=2, dropout=0.0, max_length=32)
 
 
 @pytest.mark.parametrize(
-    ("position", "dimension", "expected"),
-    [
-        (0, 0, 0.0),  # sin 0
-        (0, 1, 1.0),  # cos 0
-        (1, 0, math.sin(1)),  # 2i = 0: 10000^0 = 1
-        (1, 1, math.cos(1)),
-        (3, 2, math.sin(3 / 10)),  # 2i = 2 of 8: 10000^(2/8) = 10
-        (3, 3, math.cos(3 / 10)),
-        (50, 4, math.sin(50 / 100)),
-        (50, 5, math.cos(50 / 100)),
-        (700, 6, math.sin(700 / 1000)),
-        (700, 7, math.cos(700 / 1000)),
-    ],
-)
-def test_positions_are_the_papers(position: int, dimension: int, expected: float) -> None:
-    table = position_table(CONFIG.model_copy(update={"d_model": 8}), 1000)
-    assert table[position, dimension].item() == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize(
     ("layout", "position", "dimension", "expected"),
     [
-        ("concatenated", 3, 1, math.sin(3 / 10)),  # i = 1 of 4: 10000^(2/8) = 10
-        ("concatenated", 3, 5, math.cos(3 / 10)),
+        ("interleaved", 0, 0, 0.0),  # sin 0
+        ("interleaved", 0, 1, 1.0),  # cos 0
+        ("interleaved", 3, 2, math.sin(3 / 10)),  # 2i = 2 of 8: 10000^(2/8) = 10
+        ("interleaved", 50, 5, math.cos(50 / 100)),
+        ("interleaved", 700, 6, math.sin(700 / 1000)),
+        ("concatenated", 3, 1, math.sin(3 / 10)),  # i = 1 of 4
         ("concatenated", 700, 7, math.cos(700 / 1000)),
         ("tensor2tensor", 3, 0, math.sin(3)),
         ("tensor2tensor", 700, 3, math.sin(700 / 10_000)),  # the last of four sines: 1 / 10000
         ("tensor2tensor", 700, 5, math.cos(700 / 10_000 ** (1 / 3))),
     ],
 )
-def test_positions_of_other_toolkits(layout: str, position: int, dimension: int, expected: float) -> None:
+def test_positions_of_the_paper_and_of_other_toolkits(
+    layout: str, position: int, dimension: int, expected: float
+) -> None:
     changes = {"d_model": 8, "positions": layout}
     table = position_table(CONFIG.model_copy(update=changes), 1000)
     assert table[position, dimension].item() == pytest.approx(expected, abs=1e-6)
@@ -50,14 +36,7 @@ def test_positions_of_other_toolkits(layout: str, position: int, dimension: int,
     assert_close(later, table[2:], atol=0, rtol=0)
 
 
-def test_embeddings_are_scaled_and_placed() -> None:
-    embedding, inputs = Embedding(10, CONFIG), InputLayer(CONFIG, SinusoidalPositions(CONFIG))
-    embedded = inputs(embedding(torch.tensor([[7, 7, 2]])))
-    expected = embedding.tokens.weight[torch.tensor([7, 7, 2])] * 4 + position_table(CONFIG, 3)  # 4 = sqrt(16)
-    assert_close(embedded[0], expected)
-
-
-@pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("p", [0.1, 0.5])
 def test_dropout_zeroes_at_its_rate_and_scales_the_rest(p: float) -> None:
     torch.manual_seed(0)
     dropped = dropout(torch.ones(40_000, 4), p)
@@ -69,21 +48,12 @@ def test_dropout_zeroes_at_its_rate_and_scales_the_rest(p: float) -> None:
     assert both.tolist() == pytest.approx([p * p] * 3, abs=five_deviations)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (4,), (2, 3, 5), (0, 4)])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 5), (0, 4)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_dropout_keeps_shape_and_type(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     dropped = dropout(torch.ones(shape, dtype=dtype), 0.5)
     assert dropped.shape == shape
     assert dropped.dtype == dtype
-
-
-def test_dropout_is_decided_by_the_seed() -> None:
-    x = torch.ones(1000)
-    torch.manual_seed(5)
-    first, second = dropout(x, 0.5), dropout(x, 0.5)
-    torch.manual_seed(5)
-    assert torch.equal(dropout(x, 0.5), first)
-    assert not torch.equal(first, second)
 
 
 def test_the_gradient_passes_where_the_value_did() -> None:
@@ -92,11 +62,3 @@ def test_the_gradient_passes_where_the_value_did() -> None:
     dropped.sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad, dropped.detach())
-
-
-def test_dropout_is_nothing_outside_training_and_at_rate_zero() -> None:
-    x = torch.ones(1000)
-    module = Dropout(0.5)
-    assert not torch.equal(module(x), x)
-    assert torch.equal(module.eval()(x), x)
-    assert torch.equal(Dropout(0.0)(x), x)

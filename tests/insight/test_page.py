@@ -10,7 +10,7 @@ import torch
 from matplotlib.figure import Figure
 
 from mt.checkpoint import LoadedModel
-from mt.errors import LanguageError, RequestError
+from mt.errors import RequestError
 from mt.insight.page import html_page
 from mt.insight.translation_record import Query, TranslationRecord, explain
 from mt.tokenizer import EOS
@@ -96,17 +96,6 @@ def test_a_query(loaded: LoadedModel) -> None:
 def test_what_cannot_be_explained(loaded: LoadedModel, sentence: str, query: str, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         explain(loaded, sentence, query=Query.parse(query))
-
-
-def test_too_many_weights(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mt.insight.translation_record.MAX_WEIGHTS", 100)
-    with pytest.raises(RequestError, match=r"attention weights; accepted: at most 100 weights"):
-        explain(loaded, "My husband is very fast.")
-
-
-def test_another_direction(loaded: LoadedModel) -> None:
-    with pytest.raises(LanguageError, match="accepted: en-de"):
-        explain(loaded, "fast", target="fr")
 
 
 @pytest.mark.browser

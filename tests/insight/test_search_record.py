@@ -5,15 +5,10 @@ from typing import Any
 
 import pytest
 
-from mt import Translator
-from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions
-from mt.decoding.scorer import ModelScorer
 from mt.insight.search_record import ALIVE, FINISHED, PRUNED, SearchTree, record_search
-from tests.conftest import search_results, sentences
 from tests.decoding.conftest import EOS, A, B, Ids, TableScorer, random_table, table_by_hand
 from tests.decoding.reference import decode
-from tests.insight.conftest import FROZEN
 
 SOURCE = (7, EOS)
 
@@ -46,15 +41,6 @@ def test_every_fate_by_hand() -> None:
     assert [tree.tokens(node) for node in tree.nodes if node.is_best] == [(), (B,), (B, EOS)]
 
 
-def test_two_hypotheses_by_hand() -> None:
-    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0)
-    tree = record_search(TableScorer(table_by_hand), SOURCE, options)
-    assert [hypothesis.tokens for hypothesis in tree.hypotheses] == [(B,), (A, A)]
-    finished = {tokens: total for tokens, (fate, total) in fates(tree).items() if fate == FINISHED}
-    assert finished == {(B, EOS): 0.36, (A, A, EOS): 0.27, (A, B, EOS): 0.162}
-    assert reason(tree, A, A, EOS).endswith("score -1.309, rank 2 of 3 finished")
-
-
 OFTEN = [math.log(value) if value else -math.inf for value in (0, 0, 0, 0.9, 0.06, 0.04)]
 
 
@@ -82,13 +68,6 @@ def test_the_end_of_a_search(logits: list[float], options: dict[str, Any], stop:
         assert [hypothesis.tokens for hypothesis in tree.hypotheses] == [()]
 
 
-def test_an_end_before_the_maximum_length() -> None:
-    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0, max_length=2)
-    tree = record_search(TableScorer(lambda *_: [0.0, 0.0, 0.0, 3.0, 2.0, 1.0]), SOURCE, options)
-    assert reason(tree, EOS).startswith("EOS is among the best 2 of all continuations")
-    assert reason(tree, A, EOS).startswith("EOS at the maximum length of 2 tokens")
-
-
 def test_a_failed_search_has_no_hypotheses() -> None:
     tree = record_search(TableScorer(lambda *_: [math.nan] * 6), SOURCE, SearchOptions(beam_size=2))
     assert tree.hypotheses == []
@@ -113,15 +92,3 @@ def test_random_models(beam_size: int, n_best: int) -> None:
             pruned = [node for node in tree.nodes if node.step == step and node.reason.startswith("rank")]
             assert len(kept) <= beam_size
             assert min((node.total for node in kept), default=0) >= max((node.total for node in pruned), default=-99)
-
-
-def test_a_trained_model() -> None:
-    """The text of the tree's best hypothesis is the translation of the fast path."""
-    translator = Translator.load(FROZEN, device="cpu")
-    model = load_model(FROZEN).model
-    for sentence in ("My husband is very fast.", *sentences(3)):
-        request = translator.request(sentence)
-        assert request is not None
-        tree = record_search(ModelScorer(model), request.source, request.options)
-        text = translator.tokenizer.decode(tree.hypotheses[0].tokens)
-        assert text == search_results(translator, [sentence], sentences=True)[0].text

@@ -75,7 +75,3 @@ def test_a_search_records_the_attention_of_its_hypotheses(
 def test_pairs_that_cannot_be_used(library: ctypes.CDLL, pair: Any, problem: str) -> None:
     with pytest.raises(RuntimeError, match=problem):
         compile_model(library, odd_model()).cross_attention([((5, 3), (6,)), pair])
-
-
-def test_no_pairs(library: ctypes.CDLL) -> None:
-    assert compile_model(library, odd_model()).cross_attention([]) == []

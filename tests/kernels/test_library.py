@@ -1,7 +1,6 @@
 """Where the compiled kernels come from, and that nothing brings the process down."""
 
 import ctypes
-import os
 import platform
 import shutil
 import stat
@@ -93,17 +92,6 @@ def test_a_prebuilt_library_is_taken_first(
     assert not (workshop / "cache").exists()
 
 
-def test_libraries_are_built_into_a_folder(
-    workshop: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(workshop / "compiler", f'case "$*" in *{HERE[0]}*) exit 1;; esac; for out; do :; done; echo > "$out"')
-    assert main([str(workshop / "new" / "folder")]) == 1, "a compiler that does not know all instructions"
-    assert capsys.readouterr().out == f"{workshop}/new/folder: {', '.join(HERE[1:])}\n"
-    monkeypatch.setenv("CXX", "/nonexistent")
-    assert main([str(workshop / "none")]) == 1
-    assert "no library was built" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("cpuinfo", "machine", "expected"),
     [
@@ -168,22 +156,6 @@ def test_without_a_compiler_there_is_no_library(
     if compiler == FAILS:
         assert f"CPU kernels for {BEST}: {path} -std=c++17" in caplog.text
         assert caplog.text.count("library.cpp:7: unknown type") == len(fitting_targets())
-
-
-def test_processes_that_compile_at_once_do_not_harm_each_other(workshop: Path) -> None:
-    program(
-        workshop / "compiler",
-        f'for out; do :; done; head -c 1000 {workshop}/ready.so > "$out"; sleep 0.5; '
-        f'tail -c +1001 {workshop}/ready.so >> "$out"',
-    )
-    code = "from mt.kernels.build import find_libraries; print(next(find_libraries()).read_bytes().hex()[-32:])"
-    command = [sys.executable, "-c", code]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) for _ in range(2)]
-    ends = {process.communicate(timeout=60)[0].strip() for process in running}
-    assert ends == {fingerprint().hex()}
-    path = cached(workshop)
-    assert path.read_bytes() == (workshop / "ready.so").read_bytes() + fingerprint()
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def test_without_a_compiler_translation_goes_on_in_torch(
@@ -311,29 +283,3 @@ def test_several_steps_end_where_a_sentence_is_finished(library: ctypes.CDLL, in
     assert other.advance() == third.advance(50) == done and done
     assert other.steps == third.steps == batch.steps
     assert other.results(done) == third.results(done) == batch.results(done)
-
-
-def test_a_batch_that_grows_and_shrinks(library: ctypes.CDLL) -> None:
-    """Its buffers grow while others are in flight, and what they held before is not seen again."""
-    model = compile_model(library, odd_model())
-    batch = begun(model, [(5, 6, 3)])
-    for size in (1, 60, 2, 300):
-        batch.advance()
-        sources = some_sources(size, longest=40, seed=size)
-        batch.join(sources, [search_params(BEAM, len(source)) for source in sources])
-        batch.advance()
-        batch.select([0])
-    assert batch.sentences == 1
-    while not batch.advance():
-        pass
-    assert batch.results([0]) == translate(model, [(5, 6, 3)])
-
-
-def test_an_empty_batch(library: ctypes.CDLL) -> None:
-    batch = begun(compile_model(library, odd_model()), [])
-    assert batch.advance(3) == [] and (batch.steps, batch.sentences) == (3, 0)
-    batch.select([])
-    other = begun(batch.model, [(5, 3)])
-    batch.extend(other)
-    assert (batch.sentences, other.sentences) == (1, 0)
-    assert other.advance() == []

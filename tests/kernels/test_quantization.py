@@ -38,13 +38,6 @@ def test_rounded_weights_are_rounded_to_themselves() -> None:
     assert (error <= abs(weights["w"]).max(1) / 127 * 0.51 + 2e-30).all()
 
 
-def test_positions_and_vectors_stay_as_they_are() -> None:
-    weights = {"embedding.positions": np.ones((2, 2), np.float32), "norm.bias": np.ones(2, np.float32)}
-    assert {name: array.dtype.name for name, array in quantize_weights(weights.items())} == dict.fromkeys(
-        weights, "float32"
-    )
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -69,20 +69,6 @@ def test_any_text_can_be_copied_and_numbers_be_written(
     assert len(bytes_) == 256 and bytes_ <= allowed
 
 
-@settings(max_examples=100)
-@given(st.lists(st.sampled_from([*sentences(40), "Zürich", "№12"]), min_size=1, max_size=3))
-def test_a_word_can_be_copied_from_within_a_text_to_its_start(
-    tokenizer: Tokenizer, shortlist: Shortlist, words: list[str]
-) -> None:
-    """Its first piece is another there: one with a space before it, or without."""
-    source = tokenizer.encode(" ".join(words))
-    pieces = tokenizer.pieces(range(len(tokenizer)))
-    allowed = {pieces[id] for id in shortlist.ids(source).tolist()}
-    for piece in tokenizer.pieces(source):
-        other = piece[1:] if piece.startswith("▁") else "▁" + piece
-        assert other in allowed or other not in pieces
-
-
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -6,15 +6,16 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+import torch
 
-from mt.decoding.options import Normalization, SearchOptions
+from mt.decoding.options import Normalization, SearchOptions, SpecialIds
 from mt.decoding.scorer import ModelScorer
 from mt.decoding.term_constraints import TermConstraints
 from mt.engine.backends.cpu import CompiledDecoder
+from mt.engine.backends.cuda import GraphDecoder
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
-from mt.engine.scheduler import Limits
 from tests.decoding.reference import drain
 from tests.decoding.test_constrained_beam import wording
 from tests.hypotheses import assert_same
@@ -91,22 +92,8 @@ def test_equal_to_the_search_in_torch_with_a_threshold(target_library: ctypes.CD
     ]
     expected, exhaustive = in_torch(wanted), in_torch(requests(options))
     assert_found(target_library, wanted, expected)
+    graphs = drain(Engine(GraphDecoder(odd_model(), SpecialIds(), torch.device("cpu"))), wanted)
+    assert_same([graphs[id].hypotheses for id in expected], [result.hypotheses for result in expected.values()])
     tokens = [[[one.tokens for one in each.hypotheses] for each in found.values()] for found in (expected, exhaustive)]
     assert sum(one != other for one, other in zip(*tokens, strict=True)) > 5  # the threshold acts
     assert sum(len(result.hypotheses) == n_best for result in expected.values()) > 10
-
-
-@pytest.mark.parametrize("int8", [False, True])
-def test_a_sentence_does_not_depend_on_its_neighbours(target_library: ctypes.CDLL, int8: bool) -> None:
-    decoder, wanted = CompiledDecoder(compile_model(target_library, odd_model(), int8)), requests(SHORT, 30, seed=5)
-    alone = {request.id: drain(Engine(decoder), [request])[request.id] for request in wanted}
-    for rows, order in ((100, wanted), (24, wanted[::-1])):
-        assert drain(Engine(decoder, Limits(rows=rows)), order) == alone
-
-
-def test_tables_that_cannot_be_used(library: ctypes.CDLL) -> None:
-    (request,) = requests(SHORT, 1)
-    assert request.constraints is not None
-    request.constraints.following[1, 1] = len(request.constraints.following)
-    result = drain(Engine(CompiledDecoder(compile_model(library, odd_model()))), [request])[0]
-    assert "invalid entry" in result.problem

@@ -16,7 +16,7 @@ from mt.config import TrainingConfig
 from mt.errors import DataError, ModelError, RequestError
 from mt.language_model.model import LanguageModel, LanguageModelConfig, load_language_model, save_language_model
 from mt.language_model.sampling import SamplingOptions, distribution, generate, keep_top_k, keep_top_p
-from mt.language_model.training import TextBytes, bits_per_byte, blocks_at, train, unigram_bits
+from mt.language_model.training import TextBytes, bits_per_byte, train, unigram_bits
 
 TINY = LanguageModelConfig(layers=1, d_model=32, heads=2, block=16)
 PLAIN = SamplingOptions()
@@ -103,12 +103,6 @@ def test_a_longer_text_continues_from_its_last_block() -> None:
     assert one == other
 
 
-def test_blocks_and_labels_by_hand() -> None:
-    inputs, labels = blocks_at(np.frombuffer(b"abcdefgh", np.uint8), np.array([0, 3]), 4)
-    assert [bytes(row) for row in inputs.tolist()] == [b"abcd", b"defg"]
-    assert [bytes(row) for row in labels.tolist()] == [b"bcde", b"efgh"]
-
-
 def test_a_model_that_knows_nothing_needs_eight_bits() -> None:
     model = model_of()
     torch.nn.init.zeros_(model.embedding.tokens.weight)  # all logits are 0
@@ -129,11 +123,6 @@ def test_a_training_learns(tmp_path: Path) -> None:
     assert before > 7 and after < 1.5 < unigram_bits(text.held_out)
     rates = [line for line in lines if "bits per byte" in line and "bytes/s" in line and "s left" in line]
     assert len(rates) >= 4 and lines[-1].startswith("'")  # then a sample
-
-
-@pytest.mark.parametrize(("text", "bits"), [(b"aaaa", 0), (b"abab", 1), (b"aabc", 1.5), (bytes(range(256)), 8)])
-def test_the_entropy_of_single_bytes_by_hand(text: bytes, bits: float) -> None:
-    assert unigram_bits(np.frombuffer(text, np.uint8)) == pytest.approx(bits)
 
 
 def test_a_time_limit_ends_a_training(tmp_path: Path) -> None:

@@ -20,11 +20,6 @@ def observed(*probabilities: float, characters: int | None = None) -> Observatio
     return Observation([math.log(probability) for probability in probabilities], length)
 
 
-def test_mean_probability() -> None:
-    assert mean_probability(observed(1, 0.5, 0.3).log_probabilities) == pytest.approx(0.6)
-    assert mean_probability([]) == 0
-
-
 LINE = Confidence(slope=2, intercept=-0.8, sentences=1)
 CURVE = Confidence(slope=2, exponent=3, intercept=-0.1, sentences=1)
 LONG_TOKENS = Confidence(slope=0.5, intercept=0, token_length=0.1, sentences=1)

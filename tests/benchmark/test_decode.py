@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from mt.bundled import STARTER_MODEL
-from scripts.benchmark.contenders import Metric, Models, PeerEntry, Setting, entries, fastest
+from scripts.benchmark.contenders import Metric, PeerEntry, Setting, fastest
 from scripts.benchmark.decode import DecodeRow, add_quality, main
-from scripts.benchmark.measure import Ratio, percentile, ratio
+from scripts.benchmark.measure import Ratio, ratio
 from scripts.benchmark.peer import PeerResult, PeerSetup
-from scripts.benchmark.processes import ROOT, Contender, ContenderError, Launch
+from scripts.benchmark.processes import Contender, ContenderError, Launch
 
 BULK, SINGLE = Metric(False, 5), Metric(True, 5)
 
@@ -71,11 +71,6 @@ def test_a_ratio_of_medians_and_the_range_of_its_rounds() -> None:
     assert str(Ratio(4 / 3, 1.0, 3.0)) == "1.33 (1.00-3.00)"
 
 
-@pytest.mark.parametrize(("percent", "expected"), [(0, 1), (25, 1), (50, 2), (75, 3), (76, 4), (95, 4), (100, 4)])
-def test_a_percentile_is_a_measured_value(percent: float, expected: float) -> None:
-    assert percentile([4, 2, 1, 3], percent) == expected
-
-
 def test_a_contender_answers_jobs(peers: Peers) -> None:
     setting, forced = peers.setting(), peers.setting(lengths=(8, 4))
     with peers.start(setting) as contender:
@@ -119,23 +114,6 @@ def test_the_fastest_setting_is_chosen(peers: Peers) -> None:
         fastest(PeerEntry("reversing", settings[2:4]), SINGLE, 2, peers.log)
 
 
-def test_the_settings_of_contenders(tmp_path: Path) -> None:
-    """CTranslate2 never runs int8 on several threads of one worker. Another checkout is measured twice."""
-    for name in ("ctranslate2-float32", "ctranslate2-int8", "transformers"):
-        (tmp_path / name).mkdir()  # exported already
-    models = Models(tmp_path, tmp_path, tmp_path, tmp_path, cores=4, against=tmp_path)
-    for metric in (BULK, SINGLE):
-        by_name = {entry.name: entry for entry in entries(models, metric, ["int8"])}
-        threads = {
-            dtype: {setting.launch.setup.threads for setting in by_name[f"ctranslate2 {dtype}"].settings}
-            for dtype in ("int8", "float32")
-        }
-        assert threads == {"int8": {1}, "float32": {1, 4}}
-        checkouts = {name: entry.settings[0].launch.checkout for name, entry in by_name.items()}
-        own = ("ours int8", "ctranslate2 float32", "ctranslate2 int8", "transformers")
-        assert checkouts == {**dict.fromkeys(own, ROOT), "against int8": tmp_path, "control int8": tmp_path}
-
-
 def measured(name: str, *seconds: float, metric: Metric = BULK) -> DecodeRow:
     results = [PeerResult(value, 50_000_000, 300, (value, value)) for value in seconds]
     return DecodeRow(metric, name, results=results, lines=["a b", "c"])
@@ -151,23 +129,6 @@ def test_baselines_of_ratios() -> None:
     add_quality(rows, [], "de")
     assert [row.ratio and row.ratio.value for row in rows] == [2, 1, 0.8]
     assert [row.same for row in rows] == [1, 0.5, 1]
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ([], "MODEL directory or --random"),
-        (["--random", "tiny"], "line 2 is empty"),
-        (["model", "--against", "nowhere"], "accepted: a checkout, a folder that contains mt"),
-    ],
-)
-def test_mistakes_of_the_user(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
-) -> None:
-    source = tmp_path / "a.en"
-    source.write_text("A man.\n\nA dog.\n")
-    assert main(["--source-file", str(source), "--output", str(tmp_path / "out"), *more]) == 2
-    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("only", ["ours", pytest.param("", marks=pytest.mark.slow)])

@@ -117,32 +117,6 @@ def test_the_script_checks_for_every_package_that_its_parts_import() -> None:
     assert imported - {*sys.stdlib_module_names, "mt", "service", "scripts", "tests"} <= packages
 
 
-def test_packages_that_are_absent_are_named(tmp_path: Path) -> None:
-    python = executable(tmp_path / "python", f'exec {sys.executable} -S "$@"')  # without packages
-    done = script(python, tmp_path / "results")
-    assert done.returncode == 1 and "missing packages: torch numpy" in done.stderr
-    assert "google.protobuf" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_the_script_says_what_one_gpu_cannot_show(tmp_path: Path) -> None:
-    python = executable(
-        tmp_path / "python",
-        """[ "$1" = -c ] && echo 1
-[[ "$*" != *max_updates=100000* ]]""",
-    )
-    done = script(python, tmp_path / "results")
-    assert "FAILED: killed;" in done.stderr, "the training ended before its first checkpoint"
-    assert "== torchrun-2: skipped: there is one GPU" in done.stdout
-    summary = json.loads((tmp_path / "results/summary.json").read_text())
-    skipped = {row["part"]: row["reason"] for row in summary if row["result"] == "skipped"}
-    assert skipped == {
-        "translate-second-gpu": "there is one GPU, or --device is not cuda",
-        "torchrun-2": "there is one GPU",
-    }
-    names = [row["part"] for row in summary]
-    assert len(names) == len(set(names)), "a second run in the same directory would be refused"
-
-
 @pytest.mark.slow
 def test_the_script_is_complete_on_the_simulated_device(tmp_path: Path) -> None:
     """Measurements run on the simulated device with a tiny model, and what needs a GPU's driver on the CPU."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from scripts.benchmark.layer_types import dilated_depth, layer_types
+from scripts.benchmark.layer_types import layer_types
 from scripts.benchmark.layers import main, operations
 
 KINDS = layer_types(5, 3)
@@ -19,18 +19,6 @@ def test_operations_by_hand() -> None:
     expected = [4 * n * n * d, 4 * n * n * d + 8 * weights, 4 * 5 * n * d, 12 * weights, 6 * weights, 2 * 6 * weights]
     x = torch.randn(1, n, d)
     assert [operations(kind.layer(n, d), x) for kind in KINDS] == expected
-
-
-def test_path_lengths_by_hand() -> None:
-    assert [[kind.path_length(n) for n in (9, 10)] for kind in KINDS] == [
-        [1, 1],
-        [1, 1],
-        [4, 5],
-        [9, 10],
-        [8, 9],
-        [2, 3],
-    ]
-    assert [dilated_depth(n, 3) for n in (2, 3, 4, 9, 10, 27, 28)] == [1, 1, 2, 2, 3, 3, 4]
 
 
 def test_the_files_of_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

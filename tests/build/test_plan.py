@@ -102,16 +102,6 @@ def test_a_stage_comes_after_the_stages_that_it_needs(tmp_path: Path) -> None:
         written.add(stage.output)
 
 
-def test_the_model_of_a_filter(tmp_path: Path) -> None:
-    stages = {stage.name: stage for stage in plan(tmp_path, "filter = 0.1\nseeds = 2\nstudent = [{}]")}
-    stage = stages["corpus-1-en-de"]
-    model = "stages/base-de-en-1/model"
-    reference = stage.argv.index("--reference-file")
-    assert stage.argv[reference + 2 :] == ("--backward", model, "--drop", "0.1", "--device", "cpu")
-    assert "base-de-en-1" in stage.inputs
-    assert "--drop" not in stages["corpus-student-en-de"].argv
-
-
 def test_back_translations_are_tagged_and_forward_translations_are_not(tmp_path: Path) -> None:
     build = 'monolingual = [{ path = "a.de", columns = ["de"] }, { path = "a.en", columns = ["en"] }]'
     stages = plan(tmp_path, build)
@@ -135,14 +125,6 @@ def test_student_learns_from_everything_that_its_teacher_can_translate(tmp_path:
     ]
     back = next(stage for stage in stages if stage.name == "translate-student-en-de-back1")
     assert back.argv[1:3] == ("models/en-de-teacher", "stages/corpus-1-de-en-monolingual1/corpus.en")
-
-
-def test_each_student_has_its_own_beam_size(tmp_path: Path) -> None:
-    build = "diversify = false\nstudent = [{}, { beam_size = 2 }, {}]"
-    stages = {stage.name: stage for stage in plan(tmp_path, build, "decoding.beam_size=5")}
-    recipes = [stages[f"student{number}-en-de"].recipe or {} for number in (1, 2, 3)]
-    assert [recipe["decoding"]["beam_size"] for recipe in recipes] == [5, 2, 5]
-    assert all("--beam-size" not in stage.argv for stage in stages.values() if stage.kind == "evaluate")
 
 
 def test_one_model_for_all_directions(tmp_path: Path) -> None:

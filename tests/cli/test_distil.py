@@ -88,15 +88,6 @@ def test_pairs_that_are_too_long_for_the_model_are_refused(
     assert not Path(f"{out}.de").exists()
 
 
-def test_a_reference_without_spaces_chooses_too(tmp_path: Path) -> None:
-    (tmp_path / "ref.zh").write_text("我喜欢学习中文。\n", encoding="utf-8")
-    file = write(tmp_path / "n.jsonl", {"I like to learn Chinese.": ["他去学校。", "我喜欢学习\n中文吗。"]})
-    out = tmp_path / "out"
-    options = f"--reference-file {tmp_path / 'ref.zh'} --source en --target zh --out {out}".split()
-    assert main([str(file), *options]) == 0
-    assert Path(f"{out}.zh").read_text(encoding="utf-8") == "我喜欢学习 中文吗。\n"
-
-
 def test_several_teachers_and_no_reference(tmp_path: Path) -> None:
     files = [write(tmp_path / "n.jsonl", LISTS), write(tmp_path / "m.jsonl", OTHER)]
     assert distilled(tmp_path, *files) == [

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from mt.cli import fetch
 from mt.cli.command import command
-from mt.cli.fetch import Hosts, RemoteFile, download, mtdata_parts, run, split_of
+from mt.cli.fetch import Hosts, RemoteFile, download, run, split_of
 from mt.errors import DataError
 
 CONTENT = b"A dog.\nA cat.\n"
@@ -122,21 +122,6 @@ def test_offline_it_says_which_files_to_put_where(
         assert f"{refused}/{name} as {out / name}" in printed
 
 
-def test_a_file_that_is_not_on_the_server(
-    remote: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["multi30k", "--out", str(tmp_path / "out")], Hosts(multi30k=remote[0])) == 2
-    assert "HTTP Error 404" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("name", "known"), [("multi30", "did you mean multi30k?"), ("tatoeba-en-xx", "tatoeba-en-de")])
-def test_an_unknown_name_lists_the_known_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, known: str
-) -> None:
-    assert main([name, "--out", str(tmp_path)], Hosts()) == 2
-    assert known in capsys.readouterr().err
-
-
 def tatoeba_archive(path: Path, member: str, lines: list[str]) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_about.txt", "about")
@@ -162,19 +147,6 @@ def test_tatoeba_is_split_by_english_sentence(
     assert not english["train"] & english["dev"] and not (english["train"] | english["dev"]) & english["test"]
     assert names(out) == ["deu-eng.zip", "dev.en-de.tsv.xz", "test.en-de.tsv.xz", "train.en-de.tsv.xz"]
     assert "licence: CC-BY 2.0 FR" in capsys.readouterr().err
-
-
-def test_an_archive_put_there_by_hand_is_used(tmp_path: Path, refused: str) -> None:
-    tatoeba_archive(tmp_path / "fra-eng.zip", "fra.txt", ["Go.\tVa !\tCC-BY"])
-    assert main(["tatoeba-en-fr", "--out", str(tmp_path)], Hosts(tatoeba=refused)) == 0
-    assert lzma.decompress((tmp_path / f"{split_of('Go.')}.en-fr.tsv.xz").read_bytes()) == b"Go.\tVa !\n"
-
-
-def test_a_corpus_put_there_by_hand_is_not_downloaded(tmp_path: Path, refused: str) -> None:
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}.en-fr.tsv.xz").write_bytes(CONTENT)
-    assert main(["tatoeba-en-fr", "--out", str(tmp_path)], Hosts(tatoeba=refused)) == 0
-    assert names(tmp_path) == ["dev.en-fr.tsv.xz", "train.en-fr.tsv.xz"]
 
 
 @pytest.mark.parametrize(("member", "line"), [("", ""), ("deu.txt", "Go.\tGeh."), ("fra.txt", "Go.")])
@@ -239,10 +211,3 @@ def test_mtdata_is_asked_and_its_files_renamed(
         assert (out / "corpus.de").read_text() == "Hund\n"
         assert (out / "corpus.en").read_text() == "dog\n"
         assert names(out) == ["corpus.de", "corpus.en"]
-
-
-def test_parts_of_mtdata_come_in_the_order_of_the_id(tmp_path: Path) -> None:
-    assert mtdata_parts(tmp_path) == []
-    for language in ("eng", "ces"):
-        (tmp_path / f"G-n-1.5-eng-ces.{language}").touch()
-    assert [part.suffix for part in mtdata_parts(tmp_path)] == [".eng", ".ces"]

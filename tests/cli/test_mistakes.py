@@ -61,6 +61,10 @@ MISTAKES = {
     "calibrate MODEL --tsv test.tsv en,de --source en": "--source and --target require --source-file",
     "calibrate MODEL --tsv test.tsv en,fr": "the languages are en,fr; accepted: the languages of one of en-de",
     # other verbs
+    "fetch multi30": "did you mean multi30k?",
+    "fetch tatoeba-en-xx": "tatoeba-en-de",
+    "explain MODEL dog --only mask --output x": "--only is 'mask'; accepted: tokens-source, tokens-target,",
+    "export MODEL x --to ctranslate2 --keep-float": "--keep-float requires --to int8",
     "explain": "accepted: a model directory and a sentence, or --example",
     "explain MODEL": "accepted: a model directory and a sentence, or --example",
     "export MODEL MODEL --to huggingface": "is or contains the model to convert",

@@ -1,6 +1,5 @@
 """`scripts/translate.py` as a user types it."""
 
-import gzip
 import json
 import os
 import signal
@@ -16,7 +15,7 @@ from mt import Translator
 from mt.bundled import STARTER_MODEL
 from mt.cli.translate import main, read_glossary
 from mt.text.terms import Terms
-from tests.conftest import sentences, write_model
+from tests.conftest import sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMS = ("more", "prefer_less")
@@ -146,22 +145,6 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
     ]
 
 
-def test_an_ensemble(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    texts, other = tmp_path / "in.en", write_model(tmp_path / "other", ["en-de"], seed=2)
-    texts.write_text("The dog sees the cat.\n")
-    together = Translator.load(small_model, "cpu", others=[other]).translate_many(["The dog sees the cat."])[0].text
-    assert together != Translator.load(small_model, "cpu").translate_many(["The dog sees the cat."])[0].text
-    assert output(capfd, "--model", small_model, texts, "--ensemble", other) == [together]
-
-
-def test_the_run_directory_of_a_model_suggests_its_model_directory(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "model").symlink_to(small_model)
-    assert main(["--model", str(tmp_path)]) == 2
-    assert f"did you mean {tmp_path / 'model'}?" in capfd.readouterr().err
-
-
 def test_the_model_may_be_left_out(
     small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,15 +207,6 @@ def test_bad_lines_leave_their_places_empty(
     assert lines[3]["translation"] == good[1]
 
 
-def test_a_file_that_is_cut_short(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "in.gz"
-    file.write_bytes(gzip.compress("\n".join(sentences(20)).encode(), mtime=0)[:-4])
-    assert main(["--model", str(small_model), str(file)]) == 2
-    result = capfd.readouterr()
-    assert result.out.count("\n") == 19  # the twentieth has no end
-    assert result.err.startswith(f"error: {file}: the compressed file is cut short after line 19")
-
-
 def killed_after(arguments: list[str], part: Path, lines: int) -> None:
     """Run the script and kill it, with no chance to clean up, when it has written so many lines."""
     process = subprocess.Popen(
@@ -270,23 +244,3 @@ def test_after_kills_the_file_is_that_of_one_run(
     assert result.startswith("resuming after line ") and result.splitlines()[-1] == printed
     assert written.read_bytes() == expected.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["expected", "in", "out"]
-
-
-def test_what_a_job_with_other_options_began_is_left_alone(
-    small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "out.part").write_text("a line\n")
-    (tmp_path / "out.part.jsonl").write_text("{}\n")
-    assert main(f"--model {small_model} {lines} --output {tmp_path}/out --beam-size 2".split()) == 2
-    printed = capfd.readouterr().err
-    assert "out.part was begun by another job" in printed and "\n  - beam_size: was None, now 2\n" in printed
-
-
-def test_an_error_before_the_first_line_leaves_nothing(
-    small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "in.gz"
-    file.write_bytes(b"no gzip")
-    assert main(["--model", str(small_model), str(file), "--output", str(tmp_path / "out")]) == 2
-    assert main(["--model", str(small_model), str(lines), "--source", "xx", "--output", str(tmp_path / "out")]) == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "in.gz"]

@@ -155,22 +155,6 @@ def test_an_actor_that_restarts_with_another_model_is_refused(cluster: Cluster, 
     assert not (tmp_path / "out").exists() and written(part) < LINES
 
 
-@pytest.mark.slow
-@pytest.mark.system
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [(["--source", "de"], "this model has no direction from de"), (["--beam-size", "0"], "beam_size")],
-)
-def test_a_mistake_is_reported_once(cluster: Cluster, tmp_path: Path, more: list[str], message: str) -> None:
-    (tmp_path / "in").write_text("The dog.\n")
-    arguments = ["--model", str(FROZEN), str(tmp_path / "in"), "--output", str(tmp_path / "out"), *more]
-    process = start([*arguments, "--ray", cluster.address])
-    _, messages = process.communicate()
-    assert process.returncode == 2
-    assert messages.startswith("error: ") and message in messages and "Traceback" not in messages
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
-
-
 @pytest.mark.parametrize(
     ("device", "resources", "pool"),
     [

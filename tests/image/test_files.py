@@ -256,33 +256,3 @@ def test_pods_are_closed() -> None:
     (rule,) = policy["ingress"]
     assert all("namespaceSelector" not in peer and peer["podSelector"]["matchLabels"] for peer in rule["from"])
     assert {"name": "MT_DATABASE", "value": "/data/mt.sqlite"} in pod()["containers"][0]["env"]
-
-
-def mebibytes(size: str) -> int:
-    """Of 512m, 8g, 512Mi or 8Gi."""
-    number, unit = size.lower().removesuffix("i")[:-1], size.lower().removesuffix("i")[-1]
-    return int(number) * {"m": 1, "g": 1024}[unit]
-
-
-def test_memory_has_room_for_what_tmp_may_hold() -> None:
-    files = DEFAULTS["max_stored_file_bytes"].default / 2**20
-    for service in COMPOSE.values():
-        (tmpfs,) = service["tmpfs"]
-        tmp = mebibytes(re.findall(r"size=(\w+)", tmpfs)[0])
-        (limit,) = re.findall(r":-(\w+)\}", service["mem_limit"])
-        assert 2 * files <= tmp <= mebibytes(limit) / 4
-    spec = pod()
-    volumes = {volume["name"]: volume for volume in spec["volumes"]}
-    tmp = mebibytes(volumes["tmp"]["emptyDir"]["sizeLimit"])
-    assert 2 * files <= tmp <= mebibytes(spec["containers"][0]["resources"]["limits"]["memory"]) / 4
-
-
-def test_compose_takes_its_file() -> None:
-    for command in (["docker", "compose"], ["docker-compose"]):
-        if shutil.which(command[0]) and not subprocess.run([*command, "version"], capture_output=True).returncode:
-            break
-    else:
-        pytest.skip("docker compose is not installed")
-    file = str(DEPLOY / "compose.yaml")
-    done = subprocess.run([*command, "-f", file, "config", "--quiet"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

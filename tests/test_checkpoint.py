@@ -1,4 +1,3 @@
-import json
 import os
 import pickle
 import shutil
@@ -30,7 +29,7 @@ from tests.weights import change_weights, edit_json, save_weights
 CPU = torch.device("cpu")
 TEXT = ["The cat sat on the mat.", "Die Katze saß auf der Matte."] * 10
 NUMBERS = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 8, "d_ff": 12, "heads": 2}
-EMBEDDING = "embedding.tokens.weight"
+CONFIDENCE = '{{"slope": {}, "intercept": 0, "sentences": 5}}'
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +106,6 @@ def test_a_saved_model_comes_back_bit_for_bit(
     assert torch.equal(loaded.model(source, mask, target), original.eval()(source, mask, target))
 
 
-def test_a_model_directory_is_four_files(folder: Path) -> None:
-    names = ["README.md", "config.json", "model.safetensors", "tokenizer.model"]
-    assert sorted(path.name for path in folder.iterdir()) == names
-    assert (folder / "README.md").read_text(encoding="utf-8") == "# A card\n"
-    assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["format_version"] == 1
-    assert [path.name for path in folder.parent.iterdir()] == ["model"]
-
-
 def test_the_digest_changes_with_each_file_that_influences_translations(folder: Path) -> None:
     before = model_digest(folder)
     (folder / "README.md").write_text("another card")
@@ -132,28 +123,13 @@ def test_who_may_look_into_a_model_directory_may_read_its_files(folder: Path) ->
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {folder.stat().st_mode & 0o666}
 
 
-def test_a_saved_model_replaces_the_one_before(
-    folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description
-) -> None:
-    (folder / "left over").touch()
-    other = description.model_copy(update={"name": "dog"})
-    save_model(folder, LoadedModel(original, tokenizer, other), "# A card\n")
-    assert load_model(folder).description.name == "dog"
-    assert not (folder / "left over").exists()
-    assert [path.name for path in folder.parent.iterdir()] == ["model"]
-
-
 CUT = "model.safetensors: not a complete safetensors file"
 LARGE = {**NUMBERS, "encoder_layers": 20_000, "max_length": 10**13}
 WIDE = {**NUMBERS, "d_model": 1 << 20, "d_ff": 1 << 24}  # 2 ^ 44 numbers a matrix
-LONGER = train_tokenizer(TEXT, vocabulary_size=300, languages=["de", "en"])
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "no directory": (shutil.rmtree, "no model here"),
-    "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
     "bad JSON": (lambda f: (f / "config.json").write_text("{"), "config.json: not a JSON file"),
-    "no text": (lambda f: (f / "config.json").write_bytes(b"\xff"), "config.json: not a JSON"),
     "deep": (lambda f: (f / "config.json").write_text("[" * 100_000), "config.json: not a JSON"),
-    "list": (lambda f: (f / "config.json").write_text("[]"), "format_version is None; accepted: 1"),
     "version": (lambda f: edit_json(f / "config.json", format_version=3), "version is 3; accepted: 1 or 2"),
     "bad direction": (lambda f: edit_json(f / "config.json", directions=["ende"]), "directions: .*'ende'"),
     "large": (
@@ -168,7 +144,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors: there is no"),
     "empty": (lambda f: (f / "model.safetensors").write_bytes(b""), CUT),
     "header of an exabyte": (lambda f: (f / "model.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}"), CUT),
-    **{f"cut to {share}": (partial(cut, share), CUT) for share in (0.0005, 0.1, 0.5, 0.999)},
+    **{f"cut to {share}": (partial(cut, share), CUT) for share in (0.0005, 0.999)},
     "a folder in place of weights": (make_folder, "model.safetensors"),
     **{
         f"a pipe in place of {name}": (partial(make_pipe, name), f"in place of {name}; accepted: files")
@@ -178,9 +154,8 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: edit_json(f / "config.json", model=WIDE),
         r"cross_attention\.norm\.bias has the shape \[8\], not \[1048576\]",
     ),
-    "longer tokenizer": (partial(write_tokenizer, LONGER), "has 300 pieces, .* is 290"),
-    "empty tokenizer": (partial(write_tokenizer, b""), "tokenizer.model"),
     "rubbish": (partial(write_tokenizer, b"rubbish"), "tokenizer.model"),
+    "int8": (lambda f: (f / "int8.json").write_text("{}"), r"int8\.json: not a file that mt-service wrote"),
     "no tokenizer": (lambda f: (f / "tokenizer.model").unlink(), "tokenizer.model"),
 }
 
@@ -207,13 +182,7 @@ def test_confidence_comes_back_and_is_replaced(
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        *("", "[]", "{}", "[" * 100_000),
-        *(f'{{"slope": {slope}, "intercept": 0, "sentences": 5}}' for slope in ("-1", "NaN", "1e999")),
-        '{"slope": 1, "intercept": 0, "sentences": 0}',
-        '{"slope": 1, "intercept": 0, "sentences": 5, "knots": []}',
-    ],
+    "text", ["", "[]", *(CONFIDENCE.format(x) for x in ("-1", "NaN")), CONFIDENCE.format('1, "knots": 0')]
 )
 def test_a_bad_confidence_is_refused(folder: Path, text: str) -> None:
     (folder / "confidence.json").write_text(text, encoding="utf-8")
@@ -221,14 +190,7 @@ def test_a_bad_confidence_is_refused(folder: Path, text: str) -> None:
         load_model(folder)
 
 
-def test_several_problems_of_a_config_are_listed_together(folder: Path) -> None:
-    edit_json(folder / "config.json", vocabulary_size="many", surplus=1, model={**NUMBERS, "heads": 0})
-    with pytest.raises(ModelError) as caught:
-        load_model(folder)
-    assert all(key in str(caught.value) for key in ("vocabulary_size", "surplus", "model.heads"))
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.model", "config.json"])
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.model"])
 @pytest.mark.parametrize("dump", [pickle.dump, torch.save], ids=["pickle", "torch.save"])
 def test_a_pickle_is_never_run(folder: Path, name: str, dump: Callable[..., None]) -> None:
     canary = folder.parent / "canary"
@@ -269,22 +231,6 @@ def test_weights_that_do_not_fit_are_all_listed(folder: Path) -> None:
         load_model(folder)
     heading, *result = str(caught.value).split("\n  - ")
     assert len(result) == 11 and result[-1].startswith("and ") and result[-1].endswith(" more")
-
-
-def test_weights_in_half_precision_are_read_into_single(folder: Path, original: Transformer) -> None:
-    change_weights(folder, lambda weights: weights.update({name: w.half() for name, w in weights.items()}))
-    weights = load_model(folder).model.state_dict()
-    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
-    assert torch.equal(weights[EMBEDDING], original.state_dict()[EMBEDDING].half().float())
-
-
-def test_averages_by_hand(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{number}.safetensors" for number in range(3)]
-    for path, value in zip(paths, ([0.0, 3.0], [1.0, 3.0], [2.0, -9.0]), strict=True):
-        save_weights(path, {"w": torch.tensor(value)})
-    assert average_arrays(paths)["w"].tolist() == [1.0, -1.0]
-    assert average_arrays(paths[:2])["w"].tolist() == [0.5, 3.0]
-    assert average_arrays(paths[:1])["w"].tolist() == [0.0, 3.0]
 
 
 def test_an_average_does_not_lose_small_differences(tmp_path: Path) -> None:

@@ -129,10 +129,7 @@ def corpora(key: str, *options: str) -> str:
     ("override", "problem"),
     [
         ("modle.size=base", "modle is unknown (did you mean model?)"),
-        ("model.sise=base", "model.sise is unknown (did you mean size?)"),
-        ("data.trian=x", "data.trian is unknown (did you mean train?)"),
         ("cleaning.max_length_ration=3", "cleaning.max_length_ration is unknown (did you mean max_length_ratio?)"),
-        ("xyzzy=1", "xyzzy is unknown"),
         ("data.valid=[]", VALIDATION.format("neither is")),
         ("data.split_validation=9", VALIDATION.format("both are")),
         (
@@ -140,18 +137,9 @@ def corpora(key: str, *options: str) -> str:
             "data: variants with data.split_validation would repeat validation text in training; accepted: data.valid",
         ),
         ("model.heads=5", "model: d_model is 128 and heads 5; accepted: heads that divide d_model"),
-        ("model.size=[1]", "model.size = [1]; accepted: tiny, small, base, big"),
-        ("model=3", "model = 3: Input should be a valid dictionary or instance of ModelSection"),
-        ("data.train=5", "data.train = 5: Input should be a valid tuple"),
         (corpora("train", "colums=['en']"), "data.train[0].colums is unknown (did you mean columns?)"),
-        ("data.train=[3]", "data.train[0] = 3: Input should be a valid dictionary or instance of CorpusConfig"),
         ("data.directions=['en-de', 'en-de']", "data.directions: 'en-de' occurs 2 times; accepted: once"),
         ("data.directions=['en-']", f"data.directions: 'en-' is not a direction; {TWO_LANGUAGES}"),
-        (corpora("train", "weight=0"), "data.train[0].weight = 0: Input should be greater than or equal to 0.001"),
-        (
-            corpora("train", "source_tag='b t'"),
-            "data.train[0].source_tag = 'b t': String should match pattern '^\\w*$'",
-        ),
         (corpora("train", "directions=['de']"), f"data.train[0].directions: 'de' is not a direction; {TWO_LANGUAGES}"),
         (
             corpora("train", "", "directions=['de-en', 'en-de', 'en-fr']"),
@@ -168,18 +156,10 @@ def corpora(key: str, *options: str) -> str:
             "data: b.tsv has the columns ['en', 'ge']; accepted: columns for en-de",
         ),
         (
-            "data.test=[{path='b.tsv', columns=['de', 'fr']}]",
-            "data: b.tsv has the columns ['de', 'fr']; accepted: columns for en-de",
-        ),
-        ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
-        (
             corpora("valid", "", "weight=2", "source_tag='bt'"),
             f"data.valid: b.{{language}}, c.{{language}}: {ONLY_TRAIN}",
         ),
         (corpora("valid", "directions=['en-de']"), f"data.valid: a.{{language}}: {ONLY_TRAIN}"),
-        (corpora("test", "weight=0.5"), f"data.test: a.{{language}}: {ONLY_TRAIN}"),
-        ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
-        ("name=a/b", "name = 'a/b': String should match pattern '^[\\w.-]+$'"),
     ],
 )
 def test_one_problem_is_said_once(tmp_path: Path, override: str, problem: str) -> None:
@@ -204,13 +184,6 @@ def test_overrides_are_toml_or_words(tmp_path: Path, override: str, section: str
     assert getattr(getattr(recipe, section) if section else recipe, key) == value
 
 
-def test_a_corpus_may_be_a_word_a_list_or_a_table(tmp_path: Path) -> None:
-    tsv = "{ path = 'a.tsv', columns = ['en', 'de'] }"
-    assert load(tmp_path, MINIMAL, "data.train=a.{language}").data.train[0].path == "a.{language}"
-    assert load(tmp_path, MINIMAL, f"data.train={tsv}").data.train[0].columns == ("en", "de")
-    assert len(load(tmp_path, MINIMAL, f"data.train=[{tsv}, 'b.{{language}}']").data.train) == 2
-
-
 def test_corpora_are_mixed_only_if_a_recipe_says_so(tmp_path: Path) -> None:
     data = load(tmp_path, MINIMAL).data
     assert (data.train[0].weight, data.train[0].source_tag, data.source_tags, data.temperature) == (1, "", (), 1)
@@ -219,11 +192,6 @@ def test_corpora_are_mixed_only_if_a_recipe_says_so(tmp_path: Path) -> None:
     assert recipe.data.source_tags == ("bt", "noised")
     save_recipe(recipe, tmp_path / "saved.toml")
     assert load_recipe(tmp_path / "saved.toml") == recipe
-
-
-def test_a_path_with_other_braces_is_left_alone(tmp_path: Path) -> None:
-    corpus = load(tmp_path, MINIMAL, "data.train=['{x}/{language}.{}']").data.train[0]
-    assert corpus.file(Path("root"), "en") == Path("root/{x}/en.{}")
 
 
 def test_where_corpora_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,10 +237,3 @@ def test_a_saved_recipe_spells_out_its_defaults(tmp_path: Path, monkeypatch: pyt
     assert load_recipe(tmp_path / "saved.toml") == recipe
     text = (tmp_path / "saved.toml").read_text(encoding="utf-8")
     assert 'root = "/corpora"' in text and "d_model = 128" in text and "clip_norm = 1.0" in text
-
-
-def test_the_default_model_has_the_parameters_of_the_paper(tmp_path: Path) -> None:
-    """Section 3.4 of Vaswani et al. (2017); other toolkits have models with more parameters."""
-    model = load(tmp_path, MINIMAL).architecture
-    assert model.scale_embedding and model.tie_source and model.tie_output
-    assert not (model.embedding_norm or model.logits_bias)

@@ -1,16 +1,13 @@
 """Locks between processes and threads, and writes that are atomic and reach the disk."""
 
 import ctypes
-import fcntl
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 
 import pytest
 
@@ -62,38 +59,6 @@ def test_a_lock_ends_with_its_process(tmp_path: Path, arguments: tuple[str, ...]
         holder.wait()
         with try_lock(tmp_path / "run") as locked:  # a forked child of the holder lives on, without the lock
             assert locked
-
-
-def test_a_waiting_process_gets_the_lock(tmp_path: Path) -> None:
-    waiter = "import sys; from pathlib import Path; from mt.files import lock\n"
-    waiter += "print('waits', flush=True)\nwith lock(Path(sys.argv[1])): print('has it', flush=True)"
-    with lock(tmp_path / "data"):
-        process = subprocess.Popen([sys.executable, "-c", waiter, tmp_path / "data"], stdout=subprocess.PIPE, text=True)
-        assert process.stdout and process.stdout.readline() == "waits\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.3)
-    assert process.communicate()[0] == "has it\n" and process.returncode == 0
-
-
-def test_one_thread_holds_a_lock(tmp_path: Path) -> None:
-    """While one thread holds it, another cannot take it and a third waits; both succeed afterwards."""
-    acquired = Event()
-
-    def attempt() -> bool:
-        with try_lock(tmp_path / "run") as locked:
-            return locked
-
-    def wait() -> None:
-        with lock(tmp_path / "run"):
-            acquired.set()
-
-    with ThreadPoolExecutor(2) as threads:
-        with lock(tmp_path / "run"):
-            assert not threads.submit(attempt).result()
-            waiting = threads.submit(wait)
-            assert not acquired.wait(0.2)
-        waiting.result()
-        assert acquired.is_set() and threads.submit(attempt).result()
 
 
 def test_all_files_of_a_folder_are_on_the_disk_before_it_is_renamed(
@@ -158,20 +123,6 @@ def test_two_writers_of_a_file_do_not_mix(tmp_path: Path) -> None:
         assert path.read_text() == "second"
     assert path.read_text() == "first, the rest"
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
-
-
-def test_a_lock_is_not_held_by_a_file_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock's file is removed at its end, perhaps after a waiter has opened it. FileLock must then open a new one."""
-    path, flock, removals = tmp_path / "folder", fcntl.flock, iter([tmp_path / ".folder.lock"])
-
-    def late_flock(descriptor: int, operation: int) -> None:
-        for file in removals:
-            file.unlink()
-        flock(descriptor, operation)
-
-    monkeypatch.setattr(fcntl, "flock", late_flock)
-    with lock(path), try_lock(path) as locked:
-        assert not locked
 
 
 def test_there_is_a_folder_at_every_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

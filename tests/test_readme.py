@@ -121,7 +121,6 @@ def test_training_through_scripts(name: str) -> None:
     ("command", "shown"),
     [
         (["-m", "mt"], "usage: mt-service VERB"),
-        (["-m", "mt", "export", "--help"], "usage: python -m mt export "),
         (["scripts/export.py", "--help"], "usage: python scripts/export.py "),
         (["-c", "from mt.cli.main import main; main(['export', '--help'])"], "usage: mt-service export "),
     ],

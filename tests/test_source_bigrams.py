@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import mt.source_bigrams
 from mt.arrays import save_arrays
@@ -56,20 +54,6 @@ def test_a_set_contains_the_known_one(first: int, second: int) -> None:
     assert all(both.novelty("en", row.tolist()) == 0 for row in (*old, *new))
     assert len(both.bits) == max(len(known.bits), len(SourceBigrams.build(new, np.zeros(len(new), int), ["en"]).bits))
     assert np.mean([both.novelty("en", row) for row in random.integers(4, 8000, (500, 12)).tolist()]) > 6 / 8
-
-
-@given(st.lists(st.lists(st.integers(4, 60_000), max_size=9), min_size=1, max_size=9))
-def test_the_training_text_is_familiar(rows: list[list[int]]) -> None:
-    bigrams = SourceBigrams.build(texts(*rows, *rows), np.zeros(2 * len(rows), int), ["en"])
-    assert all(bigrams.novelty("en", row) == 0 for row in rows)
-
-
-def test_few_pairs_are_taken_for_members() -> None:
-    random = np.random.default_rng(1)
-    rows = random.integers(4, 8000, (3000, 12))
-    bigrams = SourceBigrams.build([*rows, *rows], np.zeros(6000, int), ["en"])
-    others = [bigrams.novelty("en", row) for row in random.integers(4, 8000, (1000, 12)).tolist()]
-    assert np.mean(others) > 7 / 8
 
 
 def test_a_large_text_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sentencepiece import sentencepiece_model_pb2
 
 from mt.errors import TokenizerError
-from mt.text.normalise import Normaliser
 from mt.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, train_tokenizer
 from mt.vocabulary import Vocabulary, VocabularyTokenizer, load_tokenizer
 
@@ -69,13 +68,6 @@ def test_pieces(tokenizer: Tokenizer, text: str, pieces: list[str]) -> None:
     assert tokenizer.pieces(tokenizer.encode(text)) == pieces
 
 
-def test_chinese_needs_no_spaces(tokenizer: Tokenizer) -> None:
-    ids = tokenizer.encode("我们喜欢学习中文。")
-    assert len(ids) < 9  # characters
-    assert "学习中文" in "".join(tokenizer.pieces(ids))
-    assert UNK not in ids
-
-
 def test_tags_and_marks_are_ids_of_their_own_and_give_no_text(tokenizer: Tokenizer) -> None:
     tags = [tokenizer.tag_id(language) for language in ("en", "de", "zh_CN")]
     ids = [*tags, tokenizer.source_tag_id("bt")]
@@ -121,12 +113,6 @@ def test_characters_and_symbols_cannot_be_taken_from_it(tokenizer: Tokenizer) ->
         tokenizer.truncated(270)
 
 
-def test_a_small_corpus_gives_a_small_vocabulary() -> None:
-    tokenizer = Tokenizer(train_tokenizer(["a b c"], vocabulary_size=1000))
-    assert 260 < len(tokenizer) < 300
-    assert tokenizer.decode(tokenizer.encode("Anything else?")) == "Anything else?"
-
-
 def test_training_is_deterministic() -> None:
     models = {train_tokenizer(iter(ENGLISH + GERMAN), vocabulary_size=400, threads=threads) for threads in (1, 1, 2)}
     assert len({tuple(Tokenizer(model).pieces(range(400))) for model in models}) == 1
@@ -138,43 +124,8 @@ def test_what_cannot_be_trained_on_is_refused(sentences: list[str], size: int) -
         train_tokenizer(sentences, vocabulary_size=size)
 
 
-@pytest.mark.parametrize("rubbish", [None, b"", b"rubbish", b"\x80\x04\x95rubbish", b"PK\x03\x04", b"\0" * 100, b"{}"])
-def test_what_is_no_model_is_named(tmp_path: Path, rubbish: bytes | None) -> None:
-    path = tmp_path / "tokenizer.model"
-    if rubbish is not None:
-        path.write_bytes(rubbish)
-    with pytest.raises(TokenizerError, match=r"tokenizer\.model"):
-        Tokenizer.load(path)
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
-def test_a_model_cut_short_is_refused(tokenizer: Tokenizer, share: float) -> None:
-    with pytest.raises(TokenizerError):
-        Tokenizer(tokenizer.serialised[: int(share * len(tokenizer.serialised))])
-
-
 def test_characters_are_known_that_are_in_pieces(tokenizer: Tokenizer) -> None:
     assert [tokenizer.knows(character) for character in "aß中 ﬁ‑²"] == [True, True, True, True, False, False, False]
-
-
-def test_characters_are_known_that_an_imported_model_normalises() -> None:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*ENGLISH, *GERMAN]),
-        model_writer=model,
-        vocab_size=300,
-        normalization_rule_name="nmt_nfkc",
-        pad_id=0,
-        unk_id=1,
-        bos_id=2,
-        eos_id=3,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    tokenizer = Tokenizer(model.getvalue())
-    assert [tokenizer.knows(character) for character in "ﬁａ２㎝²‑“"] == [True, True, True, True, True, False, False]
-    normaliser = Normaliser(tokenizer.knows)
-    assert normaliser.normalise("ﬁ\u00ad ａ m² a‑b").text == "ﬁ ａ m² a‑b"
 
 
 PIECES = ("<pad>", "<unk>", "<s>", "</s>", "▁dog", ">>fra<<", "漢", "▁", "d", "o", "g", "▁dogs")

@@ -78,12 +78,6 @@ def test_the_learning_rate_of_every_training_reaches_its_peak() -> None:
         assert (problems, peak_warning(training, training.max_updates, 0)) == ([], ""), f"{recipe}{overrides}"
 
 
-def test_another_picture_is_refused(small_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain.main([str(small_model), "The dog.", "--only", "mask", "--output", str(tmp_path / "none")]) == 2
-    assert "--only is 'mask'; accepted: tokens-source, tokens-target," in capsys.readouterr().err
-    assert not (tmp_path / "none").exists()
-
-
 def test_the_narrative_runs_from_attention_to_bleu() -> None:
     command = [sys.executable, str(PAGES / "narrative.py"), "5"]
     run = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)

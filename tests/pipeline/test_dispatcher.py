@@ -1,24 +1,19 @@
 """Streams of texts: in order, a bounded number at a time, whatever happens to one of them."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from mt import Failure, Translation, Translator
-from mt.engine.requests import Request, Result
 from mt.engine.threads import AnyEngine
 from mt.errors import LanguageError, RequestError
-from mt.pipeline.dispatcher import TOKENS_PER_TEXT, ResultDispatcher
+from mt.pipeline.dispatcher import TOKENS_PER_TEXT
 from mt.pipeline.text_task import TextPlanner, TextTask
-from mt.scoring.attention import Pair
 from tests.conftest import sentences
-from tests.pipeline.test_text_task import Table
 
 
 @dataclass
@@ -125,54 +120,6 @@ def test_a_step_settles_for_a_short_time_only_one_caller_after_another(
         assert len(ended) <= 1
         done += ended
     assert done == tasks[::-1] and [task.translation().text for task in tasks] == expected
-    assert not dispatcher.busy
-
-
-@dataclass
-class TableEngine:
-    """An engine that answers from a table."""
-
-    table: Table
-    requests: list[Request] = field(default_factory=list)
-
-    @property
-    def busy(self) -> bool:
-        return bool(self.requests)
-
-    def submit(self, request: Request) -> None:
-        self.requests.append(request)
-
-    def cancel(self, ids: Collection[int]) -> None:
-        self.requests = [request for request in self.requests if request.id not in ids]
-
-    def step(self) -> list[Result]:
-        results = [self.table.answer(request) for request in self.requests]
-        self.requests = []
-        return results
-
-
-def test_several_texts_are_looked_at_together_and_one_that_fails_is_alone_in_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", math.inf)
-    monkeypatch.setattr("mt.pipeline.dispatcher.ATTENTION_TOKENS", 16 * 7)  # 4 source and 3 target tokens per pair
-    table, sizes = Table({f"see {number} men": ["sieh zwölf Mann"] for number in range(40)}), []
-
-    def attend(pairs: Sequence[Pair]) -> list[NDArray[np.float32]]:
-        sizes.append(len(pairs))
-        if any(table.words.decode(source[:-1]) == "see 7 men" for source, _ in pairs):
-            raise RuntimeError("not this one")
-        return table.attend(pairs)
-
-    dispatcher = ResultDispatcher(TableEngine(table), attend)  # type: ignore[arg-type]
-    planner = table.planner()
-    tasks = [planner.task(f"see {number} men") for number in range(40)]
-    dispatcher.run(tasks)
-    assert [task.problem.partition(": ")[2] for task in tasks if task.problem] == ["RuntimeError: not this one"]
-    assert [task.translation().text for task in tasks if not task.problem] == [
-        f"sieh {number} Mann" for number in range(40) if number != 7
-    ]
-    assert sizes == [16, *[1] * 16, 16, 8]
     assert not dispatcher.busy
 
 

@@ -46,13 +46,6 @@ def test_an_exact_match_is_the_translation_without_a_search(translator: Translat
     assert text[slice(*translation.sentences[0].source_range)] == "First sentence."
 
 
-def test_an_exact_match_may_be_the_whole_text(translator: Translator) -> None:
-    planner = translator.planner(source="en", target="de")
-    text = "Stop. Go!"
-    (sentence,) = translated(planner, translator, f" {text}\n", exact(text, "Halt und los!")).sentences
-    assert (sentence.source, sentence.text) == (text, "Halt und los!")
-
-
 def test_an_exact_match_keeps_protected_ranges_or_is_not_used(translator: Translator) -> None:
     planner = translator.planner(source="en", target="de")
 
@@ -74,13 +67,6 @@ def test_a_fuzzy_match_is_repaired(translator: Translator) -> None:
     guided = translated(planner, translator, text, MemoryMatch(text, *match, 0.88))
     assert (plain.text, plain.sentences[0].match) == ("Der Server speichert die Daten in einer Liste.", None)
     assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Daten in einer Liste ab.", 0.88)
-
-
-def test_a_number_of_the_sentence_replaces_that_of_the_match(translator: Translator) -> None:
-    planner = translator.planner(source="en", target="de")
-    sentence = "See page 17 of the manual."
-    match = MemoryMatch(sentence, "See page 12 of the manual.", "Vgl. Handbuch, S. 12.", 0.86)
-    assert translated(planner, translator, sentence, match).text == "Vgl. Handbuch, S. 17."
 
 
 def test_a_match_without_the_negation_is_not_used(translator: Translator) -> None:

@@ -4,12 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -17,21 +15,12 @@ from numpy.typing import NDArray
 from mt import Translation, Translator
 from mt.bundled import STARTER_MODEL
 from mt.checkpoint import load_model
-from mt.decoding.options import SearchOptions, SpecialIds
-from mt.decoding.scorer import ModelScorer
-from mt.engine.backends.cpu import CompiledDecoder
-from mt.engine.backends.cuda import GraphDecoder
-from mt.engine.backends.torch import SearchDecoder
-from mt.engine.engine import Engine
-from mt.engine.requests import Request, Result
-from mt.engine.scheduler import Limits
-from mt.engine.threads import ThreadedEngine
-from mt.model.transformer import Transformer
+from mt.engine.requests import Request
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.scoring.attention import Pair
 from mt.scoring.model_attention import ModelAttention
 from mt.text.terms import Terms, missing_terms
-from tests.conftest import NOUNS, search_results, sentences
+from tests.conftest import NOUNS
 
 GLOSSARY = Terms((("dog", "Köter"), ("house", "alte Hütte"), ("river", "Bach"), ("sees", "erblickt")), ("market",))
 WORDS = st.lists(st.sampled_from([*NOUNS, "The", "sees", "and", "dogs", "{x}", "12", "Acme"]), min_size=1, max_size=8)
@@ -124,12 +113,6 @@ def test_a_required_term_does_not_raise_the_confidence() -> None:
         assert starter.translate(text, source="en", target="de", do_not_translate=[term]).confidence is not None
 
 
-def test_a_term_keeps_its_small_letter() -> None:
-    options: dict[str, Any] = {"source": "en", "target": "fr", "glossary": {"battery": "accumulateur"}}
-    translation = Translator.load(STARTER_MODEL, "cpu").translate("Do not throw the battery into the fire.", **options)
-    assert "la accumulateur dans" in translation.text
-
-
 @pytest.mark.parametrize(
     ("text", "glossary", "expected"),
     [  # a constrained search ended after the term, wrote "Batteri" and "Batter" before it, or lost the rest
@@ -169,24 +152,6 @@ def test_a_sentence_that_is_a_term(translator: Translator, text: str, expected: 
     assert not any(sentence.untranslated for sentence in result.sentences)
 
 
-def test_a_term_without_letters_in_a_sentence(translator: Translator) -> None:
-    assert "\U0001f44d" in translator.translate("The dog is OK.", glossary={"OK": "\U0001f44d"}).text
-
-
-def test_capitals_terms_and_what_is_kept(translator: Translator) -> None:
-    [result] = translated(translator, ["THE DOG FOLLOWS THE MARKET BRIDGE."], sentences=True)
-    assert "KÖTER" in result.text and "MARKET" in result.text
-
-
-def test_terms_act_without_the_rest_and_on_samples(translator: Translator, small_model: Path) -> None:
-    sampling = SearchOptions(sample=True, max_length=translator.options.max_length)
-    dog, cat = Terms((("dog", "Köter"),)), Terms((), ("cat",))
-    assert "Köter" in search_results(translator, ["The dog sees it."], terms=dog)[0].text
-    reference = Translator.load(small_model, "cpu", backend="torch")
-    assert "Köter" in reference.translate("The dog sees it.", glossary={"dog": "Köter"}, options=sampling).text
-    assert "cat" in search_results(translator, ["The dog sees the cat."], terms=cat)[0].text
-
-
 def test_long_words_have_more_nodes_than_sixteen_bits_count(translator: Translator) -> None:
     words = [letter * 1000 for letter in "abcdefghijklmnopqr"]
     following = ConstraintCompiler(translator.tokenizer).compile([], words, "de", 1).following
@@ -196,49 +161,3 @@ def test_long_words_have_more_nodes_than_sixteen_bits_count(translator: Translat
 
 def test_a_word_that_nothing_spells_is_put_in(translator: Translator) -> None:
     assert "щ" * 300 in translator.translate("The dog sees it.", glossary={"dog": "щ" * 300}).text
-
-
-def plain_decoder(model: Transformer) -> SearchDecoder:
-    return SearchDecoder(ModelScorer(model))
-
-
-def test_in_any_batch_and_on_any_decoder_a_wording_gives_one_translation(
-    translator: Translator, small_model: Path
-) -> None:
-    requests = constrained_requests(translator, sentences(30, seed=3))
-    assert len(requests) > 12
-    model = load_model(small_model).model
-    decoder = plain_decoder(model)
-    alone = run(Engine(decoder, Limits(rows=1)), requests)
-    assert all(not result.problem for result in alone.values())
-    random = Random(1)
-    for rows in (12, 40, 200):
-        order = random.sample(requests, len(requests))
-        assert tokens(run(Engine(decoder, Limits(rows=rows)), order, random)) == tokens(alone)
-    assert tokens(run(ThreadedEngine(decoder, Limits(rows=40), 2), requests)) == tokens(alone)
-    graphs = GraphDecoder(model, SpecialIds(), torch.device("cpu"))
-    assert tokens(run(Engine(graphs, Limits(rows=40)), requests)) == tokens(alone)
-
-
-def test_the_compiled_kernels_give_the_same_words(library: object, small_model: Path) -> None:
-    compiled, plain = (Translator.load(small_model, "cpu", dtype="float32", threads=1) for _ in range(2))
-    assert isinstance(compiled.engine, Engine) and isinstance(compiled.engine.decoder, CompiledDecoder)
-    requests = constrained_requests(plain, sentences(20, seed=4))
-    alone = run(Engine(compiled.engine.decoder, Limits(rows=1)), requests)
-    assert run(Engine(compiled.engine.decoder, Limits(rows=96)), requests, Random(2)) == alone
-    assert tokens(alone) == tokens(run(Engine(plain_decoder(load_model(small_model).model)), requests))
-
-
-def run(engine: Engine | ThreadedEngine, requests: list[Request], random: Random | None = None) -> dict[int, Result]:
-    """All at once, or a few at a time while others are in flight."""
-    waiting: list[Request] = list(requests)
-    outcome: dict[int, Result] = {}
-    while waiting or engine.busy:
-        for _ in range(len(waiting) if random is None else min(len(waiting), random.randrange(4))):
-            engine.submit(waiting.pop(0))
-        outcome.update((result.id, result) for result in engine.step())
-    return outcome
-
-
-def tokens(results: dict[int, Result]) -> dict[int, list[tuple[int, ...]]]:
-    return {id: [hypothesis.tokens for hypothesis in result.hypotheses] for id, result in results.items()}

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import mt
-from mt import Translation, Translator
+from mt import Translator
 from mt.decoding.options import SearchOptions
 from mt.engine.backends.protocol import GPU_THREADS, Backend, Dtype
 from mt.engine.backends.torch import SearchDecoder
@@ -19,34 +19,6 @@ from mt.engine.scheduler import Limits
 from mt.errors import LanguageError, RequestError
 from mt.pipeline.translator import PUBLIC_NAMES, start_engine
 from tests.conftest import search_results, sentences
-
-
-@pytest.mark.parametrize(("before", "after"), [("  ", ""), ("\t", " \n"), ("", "\r\n"), ("\u00a0", "\u2029")])
-def test_white_space_around_a_text_is_kept(translator: Translator, before: str, after: str) -> None:
-    bare = translator.translate_many(["The dog sees the cat."])[0].text
-    assert translator.translate_many([f"{before}The dog sees the cat.{after}"])[0].text == before + bare + after
-
-
-def test_the_translation_of_a_sentence_has_as_many_lines(translator: Translator) -> None:
-    texts = [*sentences(200), "a\nb", "a\u2028b"]
-    translations = translator.translate_many(texts, sentences=True)
-    lines = [len(text.splitlines()) for text in texts]
-    assert [len(item.text.splitlines()) for item in translations] == lines
-
-
-def test_n_best(translator: Translator) -> None:
-    translation = translator.translate(
-        "The dog sees the cat.", options=replace(translator.options, beam_size=4, n_best=4)
-    )
-    assert (translation.text, translation.score) == (
-        translation.alternatives[0].text,
-        translation.alternatives[0].score,
-    )
-    scores = [alternative.score for alternative in translation.alternatives]
-    assert len(scores) == 4 and scores == sorted(scores, reverse=True)
-    for alternative in translation.alternatives:
-        assert len(alternative.piece_log_probabilities) == len(alternative.pieces) + 1
-        assert sum(alternative.piece_log_probabilities) == pytest.approx(alternative.log_probability, abs=1e-3)
 
 
 def test_samples(small_model: Path) -> None:
@@ -91,22 +63,6 @@ def test_a_text_is_translated_sentence_by_sentence(translator: Translator) -> No
     assert second.text == f" {others[0].text}  {others[1].text}\r\n\r\n\t{others[0].text} *** "
 
 
-def test_scores_of_several_sentences(translator: Translator) -> None:
-    translation = translator.translate_many([f"{DOG} {CAT}"])[0]
-    one, two = (sentence.alternatives[0] for sentence in translation.sentences)
-    assert translation.alternatives[0].log_probability == one.log_probability + two.log_probability
-    assert translation.alternatives[0].pieces == one.pieces + two.pieces
-    tokens = len(one.pieces) + 1, len(two.pieces) + 1
-    assert translation.score == pytest.approx((one.score * tokens[0] + two.score * tokens[1]) / sum(tokens))
-
-
-def test_where_texts_are_sentences_none_is_split(translator: Translator) -> None:
-    translation = translator.translate_many([f" {DOG} {CAT} "], sentences=True)[0]
-    assert [sentence.source for sentence in translation.sentences] == [f"{DOG} {CAT}"]
-    assert translation.text == f" {translation.sentences[0].text} "
-    assert translation.sentences[0].alternatives[0].pieces == translation.alternatives[0].pieces
-
-
 @pytest.mark.parametrize("sentences", [False, True])
 def test_a_sentence_that_is_too_long_is_split_and_not_cut(translator: Translator, sentences: bool) -> None:
     text = "the dog sees the cat " * 100
@@ -148,13 +104,6 @@ def test_directions(small_model: Path, several_directions: Path) -> None:
     text = ["The dog sees the cat."]
     german, french = (several.translate_many(text, source="en", target=target)[0].text for target in ("de", "fr"))
     assert german != french
-
-
-def test_a_text_gives_one_translation_and_a_list_gives_a_list(translator: Translator) -> None:
-    one, (same, other) = translator.translate(DOG), translator.translate_many((DOG, CAT))
-    assert isinstance(one, Translation) and one == same != other
-    assert one.sentences[0].links == ()
-    assert translator.translate(DOG, alignment=True).sentences[0].links
 
 
 def test_search_options_are_keywords(translator: Translator) -> None:

@@ -13,7 +13,6 @@ from mt.interop.catalogue import (
     find_entry,
     hub_name,
     installed_folder,
-    is_non_commercial,
     models_folder,
 )
 from mt.languages import Direction
@@ -58,11 +57,6 @@ def test_the_folder_of_installed_models(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("MT_MODELS", str(tmp_path))
     assert models_folder() == tmp_path
     assert installed_folder("a/b@refs/pr/3", tmp_path) == tmp_path / "a--b@refs--pr--3"
-
-
-def test_non_commercial_licences() -> None:
-    assert all(map(is_non_commercial, ("cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-nc", "NC")))
-    assert not any(map(is_non_commercial, ("apache-2.0", "cc-by-4.0", "mit", "ncsa", "")))
 
 
 def test_models_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

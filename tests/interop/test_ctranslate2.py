@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
-from mt.errors import ModelError
-from mt.interop.ctranslate2 import POSITIONS, export_ctranslate2, fill, weight_rows
+from mt.interop.ctranslate2 import export_ctranslate2
 from mt.interop.importer import import_model
 from mt.scoring.pairs import score_targets
 from mt.tokenizer import EOS
@@ -101,23 +99,3 @@ def test_the_folder_describes_itself_and_its_readme_runs(build: Build, tmp_path:
     assert code is not None
     done = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path / "out", capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.strip(), done.stderr
-
-
-def test_every_weight_without_a_place_is_named(build: Build) -> None:
-    model = load_model(build(norm="post"))
-    weights = {
-        **model.model.state_dict(),
-        POSITIONS: model.model.target_input.positions.weight,
-        "adapter.weight": torch.ones(1),
-    }
-    del weights["encoder.layers.1.self_attention.key.bias"]
-    spec = ctranslate2.specs.TransformerSpec.from_config((3, 3), 4, pre_norm=True)
-    with pytest.raises(ModelError) as caught:
-        fill(spec, weights, tuple(weight_rows(model.description.model)))
-    for line in (
-        "adapter.weight of the source model has no counterpart",
-        "encoder.layers.1.self_attention.key.bias is missing in the source model",
-        "encoder/layer_2/ffn/linear_0/weight of the target model gets no weight",
-        "decoder/layer_norm/gamma of the target model gets no weight",
-    ):
-        assert line in str(caught.value)

@@ -133,18 +133,6 @@ def test_a_model_with_tags_translates_into_each_language_that_has_one(write: Wri
     assert "files state no direction. Give one with --direction; its tags are for >>deu" in told
 
 
-def test_a_model_of_the_size_of_tc_big_with_weights_in_float16(write: Write, tmp_path: Path) -> None:
-    """OPUS-MT's tc-big models have tags, ReLU, one vocabulary and float16 weights."""
-    folder = write(tags=OPUS_TAGS, share_encoder_decoder_embeddings=True)
-    transformers.MarianMTModel.from_pretrained(folder).half().save_pretrained(folder, max_shard_size="50KB")
-    (folder / "model.safetensors").unlink(missing_ok=True)
-    assert len(list(folder.glob("model-*.safetensors"))) > 1
-    import_model(str(folder), tmp_path / "out")
-    theirs = transformers.MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()
-    pair = loaded_pair(theirs, load_model(tmp_path / "out"), vocabularies(folder))
-    assert_equal(pair, 2)
-
-
 def test_everything_that_we_lack_is_listed_at_once(write: Write, tmp_path: Path) -> None:
     folder = write(activation_function="gelu_new", decoder_attention_heads=2)
     (folder / "target.spm").write_bytes(b"other")
@@ -215,39 +203,12 @@ def test_values_of_any_type_are_a_problem_among_others(
         assert problem in told
 
 
-def pickled(folder: Path, content: Any = None) -> None:
-    """Replace the weights by a pickle, of the weights or of something else."""
-    torch.save(content or load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-
-
 def test_a_pickle_is_read_only_if_allowed(write: Write, tmp_path: Path) -> None:
     folder = write()
     import_model(str(folder), tmp_path / "safe")
-    pickled(folder)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
     assert "model.safetensors is missing (pytorch_model.bin is a pickle" in refusal(folder, tmp_path / "out")
     import_model(str(folder), tmp_path / "pickled", options=ImportOptions(allow_pickle=True))
-    files = [tmp_path / name / "model.safetensors" for name in ("safe", "pickled")]
-    assert files[0].read_bytes() == files[1].read_bytes()
-    (folder / "vocab.json").unlink()
-    assert "vocab.json is missing" in refusal(folder, tmp_path / "out", allow_pickle=True)
-
-
-class Evil:
-    """Would create a file where it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Path.touch, (self.path,))
-
-
-def test_a_pickle_of_anything_but_weights_is_refused(write: Write, tmp_path: Path) -> None:
-    """How entries that are no tensors are named is in test_origin.py."""
-    folder = write()
-    pickled(folder, {"weights": Evil(tmp_path / "ran")})
-    told = refusal(folder, tmp_path / "out", allow_pickle=True)
-    assert "a pickle that runs code when it is read" in told and not (tmp_path / "ran").exists()
-    torch.save({"epoch": 3}, folder / "pytorch_model.bin")
-    assert "'epoch' is of type int" in refusal(folder, tmp_path / "out", allow_pickle=True)
+    safe, pickled = (load_file(tmp_path / name / "model.safetensors") for name in ("safe", "pickled"))
+    assert all(torch.equal(pickled[name], tensor) for name, tensor in safe.items())

@@ -19,10 +19,9 @@ from mt.errors import ModelError
 from mt.interop.int8 import HEADING, export_int8
 from mt.kernels.shortlist import save_shortlist
 from mt.pipeline.results import Translation
-from mt.training.student import shrink
 from tests.conftest import sentences
 from tests.kernels.conftest import library as library
-from tests.weights import change_weights, edit_json, load_weights
+from tests.weights import change_weights, edit_json
 
 FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
 OUTER = "encoder.layers.0.feed_forward.outer.weight"
@@ -66,22 +65,6 @@ def test_it_translates_as_int8_does_bit_for_bit(library: ctypes.CDLL, int8: Path
     assert translate(int8, "auto") == translate(int8, "int8") == expected != translate(FROZEN, "float32")
 
 
-def test_float32_uses_the_rounded_weights(int8: Path) -> None:
-    assert all(each.text for each in translate(int8, "float32"))
-    rounded = state(int8)
-    for name, tensor in state(FROZEN).items():
-        allowed = tensor.abs().amax(-1, keepdim=True) / 127 * 0.51 if tensor.dim() == 2 else 0
-        assert bool(((rounded[name] - tensor).abs() <= allowed).all())
-
-
-def test_it_is_much_smaller(int8: Path) -> None:
-    stored = load_weights(int8 / WEIGHTS)
-    assert {tensor.dtype for name, tensor in stored.items() if tensor.dim() == 2} == {torch.int8}
-    assert {tensor.dtype for name, tensor in stored.items() if tensor.dim() == 1} == {torch.float32}
-    tensors = sum(tensor.nbytes for tensor in load_weights(FROZEN / WEIGHTS).values())
-    assert tensors > 3 * sum(tensor.nbytes for tensor in stored.values())  # rows of 32 numbers have large scales
-
-
 def test_what_a_directory_holds_comes_along(small_model: Path, tmp_path: Path) -> None:
     source = Path(shutil.copytree(small_model, tmp_path / "source"))
     loaded = load_model(source)
@@ -103,7 +86,7 @@ def test_what_a_directory_holds_comes_along(small_model: Path, tmp_path: Path) -
 
 
 def test_float_weights_kept_beside(library: ctypes.CDLL, tmp_path: Path) -> None:
-    export_int8(FROZEN, tmp_path / "kept", keep_float=True)
+    assert main([str(FROZEN), str(tmp_path / "kept"), "--to", "int8", "--keep-float"]) == 0
     assert equal(state(tmp_path / "kept"), state(FROZEN))
     expected = translate(FROZEN, "int8")
     assert dtype_of(tmp_path / "kept") == "int8" and translate(tmp_path / "kept", "auto") == expected
@@ -111,12 +94,6 @@ def test_float_weights_kept_beside(library: ctypes.CDLL, tmp_path: Path) -> None
     assert not equal(state(tmp_path / "kept"), state(FROZEN)) and translate(tmp_path / "kept", "auto") == expected
     with pytest.raises(ModelError, match=r"int8 weights without float\.safetensors; accepted: a model with float32"):
         export_int8(tmp_path / "kept", tmp_path / "out", keep_float=True)
-
-
-def test_a_student_has_float_weights(int8: Path) -> None:
-    weights, _, description = shrink(load_model(int8), 1, 1, len(load_model(int8).tokenizer))
-    assert description.weights == "float32" and description.format_version == 1
-    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
 
 
 def changed(change: Callable[[dict[str, Tensor]], object]) -> Callable[[Path], None]:
@@ -147,11 +124,3 @@ def test_a_damaged_directory_is_refused(folder: Path, spoil: Callable[[Path], ob
     spoil(folder)
     with pytest.raises(ModelError, match=says):
         load_model(folder)
-
-
-def test_keep_float_is_for_int8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main([str(FROZEN), str(tmp_path / "out"), "--to", "ctranslate2", "--keep-float"])
-    assert "--keep-float requires --to int8" in capsys.readouterr().err
-    assert main([str(FROZEN), str(tmp_path / "out"), "--to", "int8", "--keep-float"]) == 0
-    assert (tmp_path / "out" / "float.safetensors").is_file()

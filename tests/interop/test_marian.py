@@ -231,14 +231,6 @@ def test_files_that_are_missing_or_damaged(tmp_path: Path, change: Callable[[Pat
     assert problem in refusal(folder, tmp_path / "out")
 
 
-@pytest.mark.parametrize("size", [60, "60", {"en": 60}], ids=repr)
-def test_sizes_that_are_no_list(tmp_path: Path, size: Any) -> None:
-    opus = Opus()
-    folder = opus.write(tmp_path / "en-de")
-    opus.save(folder, {**OPTIONS, "dim-vocabs": size})
-    assert f"dim-vocabs is {size!r}; accepted: a list of sizes" in refusal(folder, tmp_path / "out")
-
-
 def test_the_imported_directory_holds_what_the_readme_says(tmp_path: Path) -> None:
     folder = Opus(two_vocabularies=True).write(tmp_path / "en-de")
     (folder / "decoder.yml").unlink()  # without it, the only files of their kind are taken

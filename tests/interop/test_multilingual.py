@@ -16,7 +16,7 @@ from mt.decoding.scorer import ModelScorer
 from mt.errors import LanguageError, ModelError, RecipeError
 from mt.interop.ctranslate2 import export_ctranslate2
 from mt.interop.huggingface_export import export_huggingface
-from mt.interop.importer import import_model, standard_directions
+from mt.interop.importer import import_model
 from mt.languages import standard_tag
 from mt.pipeline.results import ExplainOptions
 from mt.pipeline.translator import Translator
@@ -244,16 +244,3 @@ def test_ctranslate2_finds_the_same(tmp_path: Path) -> None:
         )
         assert [tokenizer.pieces(tokens)[:18] for tokens in ours] == [one.hypotheses[0][1:19] for one in theirs]
         assert f"target_prefix=[{tokenizer.pieces(prefix)}]"[:15] in card(tmp_path / family.name / "out")
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("eng_Latn-deu_Latn", "en-de"),
-        ("zho_Hant-eng_Latn", "zh-Hant-en"),
-        ("en_XX-de_DE", "en-de"),
-        ("en-pt-BR", "en-pt-BR"),
-    ],
-)
-def test_directions_may_have_the_codes_of_the_models(given: str, expected: str) -> None:
-    assert standard_directions([given]) == [expected]

@@ -151,17 +151,6 @@ class SeveralStepsDecoder(SearchDecoder):
         return several
 
 
-@pytest.mark.parametrize(("beams", "steps"), [(1, 4), (3, 4), (4, 1)])
-def test_the_only_batch_takes_several_steps_at_once_if_it_has_few_rows(beams: int, steps: int) -> None:
-    decoder = SeveralStepsDecoder()
-    engine = Engine(decoder, Limits(rows=12, small_divisor=4, small_steps=4))
-    source, options = sources(1)[0], SearchOptions(beam_size=beams, min_length=7)
-    result = drain(engine, [Request(0, source, options)])[0]
-    assert set(decoder.asked) == {(beams, steps)}
-    assert result.hypotheses == alone(source, options)
-    assert engine.rows == beams * engine.steps and engine.steps >= 7
-
-
 def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
     decoder = SeveralStepsDecoder()
     asked = decoder.asked
@@ -177,15 +166,6 @@ def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
     assert results[7].hypotheses == alone(sources(8)[7], replace(BEAM, min_length=8))
 
 
-def test_steps_are_shared() -> None:
-    requests = [Request(id, source, BEAM) for id, source in enumerate(sources(20))]
-    single, together = [table_engine() for _ in requests], table_engine()
-    for engine, request in zip(single, requests, strict=True):
-        drain(engine, [request])
-    drain(together, requests)
-    assert together.steps == max(engine.steps for engine in single)
-
-
 def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
     scorer = TableScorer(random_table(VOCABULARY))
     engine = table_engine(scorer, Limits(rows=18))  # six sentences; the others wait
@@ -196,18 +176,6 @@ def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
     results += engine.drain()
     assert sorted(by_id(results)) == [0, 2, 4, 5, 6, 7, 9]
     assert all(result.hypotheses == alone(sources(10)[result.id], replace(BEAM, min_length=5)) for result in results)
-
-
-def test_when_all_are_cancelled_nothing_is_left_to_do() -> None:
-    scorer = TableScorer(random_table(VOCABULARY))
-    engine = table_engine(scorer, Limits(rows=6))
-    for id, source in enumerate(sources(4)):
-        engine.submit(Request(id, source, replace(BEAM, min_length=5)))
-    engine.step()
-    engine.cancel(range(4))
-    assert not engine.busy
-    assert engine.step() == []
-    assert scorer.steps == engine.steps == 1
 
 
 @pytest.mark.parametrize("logit", [None, math.nan])

@@ -41,23 +41,6 @@ def release(scheduler: Scheduler, *ids: int) -> None:
         scheduler.release(id)
 
 
-def test_kinds() -> None:
-    assert BatchKind.of(request(1, BEAM_4)) == FOUR_ROWS
-    assert BatchKind.of(request(1, GREEDY)) == BatchKind(rows=1, beams=False)
-    assert BatchKind.of(request(1, SAMPLE)) == BatchKind(rows=1, beams=False, sample=True)
-    assert BatchKind.of(request(1, replace(SAMPLE, n_best=4))) == BatchKind(rows=4, beams=False, sample=True)
-
-
-def test_first_come_first_served_as_many_as_fit() -> None:
-    waiting = scheduler(*(request(id) for id in range(6)), rows=16)
-    assert admitted(waiting) == [0, 1, 2, 3]
-    assert len(waiting) == 2
-    assert admitted(waiting) == []
-    release(waiting, 0, 1, 2, 3)
-    assert admitted(waiting) == [4, 5]
-    assert admitted(waiting) == []
-
-
 @pytest.mark.parametrize(("running", "joining"), [(16, []), (13, []), (12, [100]), (9, [100]), (8, [100, 101])])
 def test_join_once_a_quarter_of_the_rows_is_free(running: int, joining: list[int]) -> None:
     waiting = scheduler(*(request(id, GREEDY) for id in range(running)), rows=16)
@@ -103,16 +86,8 @@ def test_the_isolated_run_one_by_one_and_delay_nobody() -> None:
     assert admitted(waiting, RequestClass.ISOLATED) == []
     release(waiting, 0)
     assert admitted(waiting, RequestClass.ISOLATED) == [1]
-
-
-def test_remove() -> None:
-    waiting = scheduler(request(0), request(1), request(2))
-    waiting.isolate([request(7), request(8)])
-    assert waiting.remove(1) and waiting.remove(7)
-    assert not waiting.remove(1) and not waiting.remove(99)
-    assert {
-        request_class: [request.id for request in group] for (request_class, _), group in waiting.admit().items()
-    } == {RequestClass.ISOLATED: [8], RequestClass.BULK: [0, 2]}
+    waiting.isolate([request(7)])
+    assert waiting.remove(7) and not waiting.remove(7)
 
 
 def one_by_one(scheduler: Scheduler, count: int) -> list[int]:
@@ -155,14 +130,6 @@ def test_another_caller_needs_no_free_row_beside_a_busy_one() -> None:
     release(waiting, 100)
     assert admitted(waiting, RequestClass.INTERACTIVE) == [101]
     assert len(waiting) == 3
-
-
-def test_without_a_busy_caller_all_share_the_bulk_batches() -> None:
-    waiting = scheduler(rows=16)
-    for id in range(5):
-        waiting.add(replace(request(id), caller=id))
-    assert admitted(waiting) == [0, 1, 2, 3]
-    assert waiting.admit() == {}
 
 
 def long(id: int, length: int, options: SearchOptions = BEAM_4) -> Request:

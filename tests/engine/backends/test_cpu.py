@@ -68,13 +68,10 @@ class Case:
 SEARCHES = (
     SearchOptions(beam_size=1, **SHORT),
     SearchOptions(beam_size=1, min_length=9, **SHORT),
-    SearchOptions(beam_size=4, **SHORT),
     SearchOptions(beam_size=4, n_best=2, min_length=9, **SHORT),
     SearchOptions(beam_size=4, n_best=4, max_length=3),
-    SearchOptions(beam_size=4, n_best=2, max_length=1),
     SearchOptions(beam_size=1, max_length=1),
     SearchOptions(beam_size=4, n_best=4, max_length=2, min_length=2),
-    SearchOptions(beam_size=4, n_best=4, length_penalty=0.0, **SHORT),
     SearchOptions(beam_size=4, n_best=4, length_penalty=2.5, **SHORT),
     SearchOptions(beam_size=4, n_best=4, length_penalty=0.6, normalization=Normalization.GNMT, **SHORT),
     SearchOptions(beam_size=9, n_best=9, **SHORT),
@@ -86,17 +83,15 @@ SEARCHES = (
 )
 FORCED = (
     (BEAM, (9,)),
-    (SearchOptions(beam_size=1, **SHORT), (9,)),
     (SearchOptions(beam_size=4, n_best=4, max_length=2), (9,)),
     (SearchOptions(beam_size=4, n_best=2, min_length=9, length_penalty=0.6, **SHORT), (9,)),
     (SearchOptions(beam_size=4, n_best=2, max_length_factor=0.0, max_length_offset=0), (9,)),
     (SearchOptions(beam_size=3, n_best=2, min_length=9, **SHORT), PREFIX),
-    (SearchOptions(beam_size=3, n_best=3, **SHORT), PREFIX),
     (SearchOptions(beam_size=3, n_best=3, no_repeat_ngram=1, **SHORT), (9, 8, 7, 9, 10, 11, 12)),
-    (SearchOptions(beam_size=3, n_best=3, max_length=3), PREFIX),
     (SearchOptions(beam_size=1, **SHORT), PREFIX),
 )
 LAST = SearchOptions(beam_size=3, max_length=20, min_length=20, max_length_offset=30)
+LONG = [*some_sources(8, 500), (*range(4, 254), 3)]
 USED = {"d_model": 256, "d_ff": 512, "heads": 4, "max_length": 256}
 CASES = {
     **{f"{norm} {activation}": Case(changes={"norm": norm, "activation": activation}) for norm, activation in KINDS},
@@ -105,12 +100,10 @@ CASES = {
     **{f"{name}, {own}": Case(changes={name: FOREIGN[name]}, own=own) for name in FOREIGN for own in (None, 50)},
     **{f"foreign, {own}": Case(changes={**FOREIGN, "tie_source": not own}, own=own) for own in (None, 50, 120)},
     **{f"mbart, {own}": Case(changes=MBART, own=own) for own in (None, 50)},
-    "learned positions": Case(changes={"positions": "learned"}),
-    "norm of the embeddings": Case(changes={"embedding_norm": True}),
     "few tokens": Case(SearchOptions(beam_size=5, n_best=5, **FEW), vocabulary=7),
     "fewer tokens than beams": Case(SearchOptions(beam_size=9, n_best=9, **FEW), vocabulary=7),
     "many beams": Case(SearchOptions(beam_size=90, n_best=90, **FEW)),
-    "a size that is used": Case(changes=USED, vocabulary=500, sources=[*some_sources(8, 500), (*range(4, 254), 3)]),
+    "a size that is used": Case(replace(BEAM, max_length=40), USED, vocabulary=500, sources=LONG),
     "the last position": Case(LAST, {"max_length": 20}, sources=[(*range(4, 23), 3), (5, 3)] * 4),
 }
 
@@ -123,26 +116,23 @@ def plain(name: str) -> tuple[Transformer, list[list[Hypothesis]]]:
     return model, decode(ModelScorer(model), sources, case.options, prefixes)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_float32_is_equal_to_the_plain_path(target_library: ctypes.CDLL, name: str) -> None:
+def assert_plain(library: ctypes.CDLL, name: str) -> None:
     case, (model, expected) = CASES[name], plain(name)
     sources, prefixes = case.inputs()
-    found = translate(compile_model(target_library, model), sources, case.options, Limits(rows=24), prefixes)
+    found = translate(compile_model(library, model), sources, case.options, Limits(rows=24), prefixes)
     assert_same(found, expected)
     for one, prefix in ((one, prefix) for each, prefix in zip(found, prefixes, strict=True) for one in each):
         assert one.tokens[: len(prefix)] == prefix and not any(one.token_log_probabilities[: len(prefix)])
 
 
-def test_the_translations_that_are_compared_differ() -> None:
-    def best(name: str) -> list[Hypothesis]:
-        return [hypotheses[0] for hypotheses in plain(name)[1]]
+@pytest.mark.parametrize("name", CASES)
+def test_float32_is_equal_to_the_plain_path(library: ctypes.CDLL, name: str) -> None:
+    assert_plain(library, name)
 
-    usual = best("pre relu")
-    assert len({one.tokens for one in usual}) > 6 and len({len(one.tokens) for one in usual}) > 3
-    assert any(len(one.tokens) < len(source) + 5 for one, source in zip(usual, some_sources(12), strict=True))
-    for name in ("learned positions", "norm of the embeddings", *(f"{name}, None" for name in FOREIGN)):
-        assert any(one.score != other.score for one, other in zip(best(name), usual, strict=True)), name
-    assert [len(one.tokens) for one in best("the last position")] == [19] * 8
+
+@pytest.mark.parametrize("name", ["pre relu", "post gelu", "pre swish", "foreign, 50", "many beams"])
+def test_the_kernels_of_each_target_are_equal_to_the_plain_path(target_library: ctypes.CDLL, name: str) -> None:
+    assert_plain(target_library, name)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "swish"])
@@ -238,7 +228,7 @@ def test_joining_leaving_and_changing_places_changes_nothing(target_library: cty
     for rows in (1, 12, 300):
         assert drain(Engine(decoder, Limits(rows=rows)), requests) == alone
 
-    @settings(max_examples=15)
+    @settings(max_examples=8)
     @given(histories(), st.permutations(range(24)), st.integers(0, 2**32), st.booleans())
     def check(waves: list[tuple[int, int]], order: list[int], seed: int, keep: bool) -> None:
         random = Random(seed)
@@ -382,15 +372,13 @@ def broken(weight: str, value: float) -> Transformer:
     "weight",
     [
         "encoder.layers.0.self_attention.key.weight",
-        "encoder.layers.1.feed_forward.inner.bias",
         "decoder.layers.0.cross_attention.value.weight",
         "decoder.layers.1.feed_forward.inner.weight",
-        "decoder.layers.1.feed_forward.outer.weight",
         "decoder.norm.bias",
     ],
 )
 def test_scores_that_are_not_finite_are_a_problem(target_library: ctypes.CDLL, weight: str, value: float) -> None:
-    for beams in (1, 4, 40):
+    for beams in (1, 40):
         options = SearchOptions(beam_size=beams, n_best=beams, **SHORT)
         requests = [Request(id, source, options) for id, source in enumerate(some_sources(5))]
         expected = decode(ModelScorer(broken(weight, value)), some_sources(5), options)

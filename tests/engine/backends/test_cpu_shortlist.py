@@ -20,9 +20,7 @@ from mt.data.shortlist import build_shortlist
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.scorer import ModelScorer
 from mt.engine.scheduler import Limits
-from mt.kernels.library import CpuBatch, CpuShortlist
 from mt.kernels.shortlist import Shortlist, save_shortlist
-from mt.kernels.structs import scores_only
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
 from tests.decoding.reference import decode, drain
@@ -144,16 +142,6 @@ def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8
         assert found == [alone[id] for id in order[:count]]
 
     check()
-
-
-def test_logits_are_of_the_whole_vocabulary(library: ctypes.CDLL) -> None:
-    model, sources = compile_model(library, odd_model(), int8=True), some_sources(3)
-    found = []
-    for shortlist in (None, CpuShortlist(model, some_shortlist(77, 3, 2))):
-        batch = CpuBatch(model, shortlist)
-        batch.join(sources, [scores_only(2)] * 3)
-        found.append(batch.logits([2, 2, 4, 5, 2, 9]))
-    assert np.isfinite(found[0]).all() and np.array_equal(found[0], found[1])
 
 
 def found_by(translator: Translator, texts: Sequence[str]) -> list[Ids]:

@@ -1,7 +1,6 @@
 """The divergence by hand and in the kernels, and what it decides for a model without calibration text."""
 
 import ctypes
-import json
 import logging
 import math
 import shutil
@@ -17,7 +16,6 @@ from mt.data.check_sentences import SENTENCES, check_sentences
 from mt.description import CalibrationPair, Int8Check
 from mt.engine.backends.calibration import LARGEST_DECILE, LARGEST_DIVERGENCE, accepts
 from mt.engine.backends.int8_check import NOT_FINITE, divergence
-from mt.errors import ModelError
 from mt.interop.int8 import measure_int8, round_import
 from mt.tokenizer import EOS
 from tests.decoding.conftest import Ids, TableScorer
@@ -109,16 +107,3 @@ def test_auto_follows_the_stored_check(
     assert f"frozen-en-de uses {dtype}: int8 diverges from float32 by 0.00500 nats per token" in caplog.text
     for wanted in ("float32", "int8"):
         assert Translator.load(folder, "cpu", dtype=wanted).dtype == wanted
-
-
-@pytest.mark.parametrize("text", ["", "{}", json.dumps({**GOOD.model_dump(), "divergence": "much"})])
-def test_a_bad_file_is_refused(tmp_path: Path, text: str) -> None:
-    folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
-    (folder / "int8.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ModelError, match=r"int8\.json: not a file that mt-service wrote"):
-        load_model(folder)
-
-
-def test_several_directions_share_the_sentences(library: ctypes.CDLL, several_directions: Path) -> None:
-    check = measure_int8(load_model(several_directions))
-    assert check.sentences == 2 * len(SENTENCES["en"]) + len(SENTENCES["fr"])

@@ -18,15 +18,6 @@ def threads() -> Iterator[int]:
     torch.set_num_threads(before)
 
 
-def test_the_number_is_restored(threads: int) -> None:
-    with one_torch_thread():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == threads
-    with pytest.raises(ValueError, match="stop"), one_torch_thread():
-        raise ValueError("stop")
-    assert torch.get_num_threads() == threads
-
-
 @pytest.mark.parametrize("first_leaves_first", [True, False])
 def test_uses_that_overlap(threads: int, first_leaves_first: bool) -> None:
     barrier, seen = Barrier(2, timeout=30), {}

@@ -50,17 +50,6 @@ def with_calibration(folder: Path, outlier: float = 0) -> Path:
     return folder
 
 
-def test_auto_takes_int8_where_the_calibration_text_allows_it(library: ctypes.CDLL, tmp_path: Path) -> None:
-    folder = with_calibration(tmp_path / "model")
-    for dtype in ("auto", "int8"):
-        translator = Translator.load(folder, "cpu", dtype=dtype)
-        assert translator.dtype == "int8"
-        found = translator.translate_many([pair.source for pair in pairs()])
-        same = [each.text == pair.target for each, pair in zip(found, pairs(), strict=True)]
-        assert sum(same) >= 8, "a model with a width of 32 may stumble over rounding, but not often"
-    assert Translator.load(folder, "cpu", dtype="float32").dtype == "float32"
-
-
 def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
     """Beside one huge number the others of its row are rounded to nothing."""
     folder = with_calibration(tmp_path / "model", outlier=1e5)
@@ -103,19 +92,12 @@ def test_a_stored_comparison_is_not_made_again(
     assert load_model(folder).int8_check is None, "it was measured on other text"
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        [("", ""), ("the dog sees the cat " * 100, "the dog"), ("the dog", "the dog sees the cat " * 100)],
-        [("The dog sees the cat.", "The man finds the house.")],
-    ],
-    ids=["long and empty", "short"],
-)
-@pytest.mark.parametrize("direction", ["en-de", "en-fr", "fr-de"])
+@pytest.mark.parametrize("direction", ["en-de", "fr-de"])
 def test_calibration_texts_in_any_direction_and_length(
-    library: ctypes.CDLL, several_directions: Path, direction: str, texts: list[tuple[str, str]]
+    library: ctypes.CDLL, several_directions: Path, direction: str
 ) -> None:
-    loaded = load_model(several_directions)
+    loaded, long = load_model(several_directions), "the dog sees the cat " * 100
+    texts = [("", ""), (long, "the dog"), ("the dog", long), ("The dog sees the cat.", "The man finds the house.")]
     calibration = tuple(CalibrationPair(direction=direction, source=one, target=other) for one, other in texts)
     pairs = [loaded.encode_pair(pair) for pair in calibration]
     scores = score_targets(

@@ -4,7 +4,6 @@ import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from weakref import ref
 
 import pytest
@@ -87,9 +86,11 @@ def test_budgets_of_steps_joins_and_harvests(simulated: SimulatedDevice, norm: s
 
 def test_a_new_static_batch_is_sent_in_one_copy(simulated: SimulatedDevice) -> None:
     decoder = graph_decoder(tiny(), simulated, rows=16)
-    requests = ask([(source, PLAIN, ()) for source in sources(9, longest=12)])
+    options = [PLAIN, replace(PLAIN, no_repeat_ngram=2), replace(PLAIN, min_length=6)]
+    requests = ask([(source, options[n % 3], (7, 8)[: n % 3]) for n, source in enumerate(sources(9, longest=12))])
     batch = begin(decoder, requests[:4])
-    batch.advance()
+    for _ in range(3):
+        batch.advance()
     simulated.reset()
     batch.extend(begin(decoder, requests[4:]))
     batch.advance()
@@ -109,51 +110,16 @@ def test_a_sentence_is_reported_one_or_two_steps_after_its_end(
     assert batch.advance() == list(range(sentences))
 
 
-def test_all_polls_are_read_when_few_sentences_are_left(simulated: SimulatedDevice) -> None:
-    short, long = (replace(PLAIN, max_length_factor=0.0, max_length_offset=steps, min_length=steps) for steps in (4, 9))
-    requests = ask([((5, 6, 3), options, ()) for options in [short] * 12 + [long] * 2])
-    batch = begin(graph_decoder(tiny(), simulated, rows=256), requests)
-    told = [batch.advance() for _ in range(10)]
-    assert [len(indices) for indices in told] == [0, 0, 0, 0, 0, 12, 0, 0, 0, 2]
-
-
-def test_a_cancelled_sentence_frees_its_slot_for_the_next_step(simulated: SimulatedDevice) -> None:
-    decoder = graph_decoder(tiny(), simulated, rows=32)
-    requests = ask([(source, replace(PLAIN, min_length=9), ()) for source in sources(9)])
-    batch = begin(decoder, requests[:8])
-    batch.advance()
-    simulated.reset()
-    batch.select([0, 1, 3, 4, 5, 6, 7])
-    batch.extend(begin(decoder, requests[8:]))
-    batch.advance()
-    assert batch.slots == 8 and simulated.waits == []
-
-
-def test_few_sentences_step_few_slots(simulated: SimulatedDevice) -> None:
-    decoder = graph_decoder(tiny(), simulated, rows=128)
-    requests = ask([(source, replace(PLAIN, min_length=9), ()) for source in sources(12)])
-    batch = begin(decoder, requests)
-    batch.advance()
-    assert batch.slots == 32
-    batch.select([1, 11])
-    batch.advance()
-    assert batch.slots == 8
-    [(_, static)] = decoder.pool.lent
-    assert static.shape.slots == 32 and not decoder.pool.idle
-
-
 def test_usual_programs_are_captured_before_the_first_request(simulated: SimulatedDevice) -> None:
     decoder = graph_decoder(tiny(), simulated, rows=32)
     decoder.prepare(replace(PLAIN, n_best=1))
     graphs = decoder.pool.executor
     assert isinstance(graphs, SimulatedGraphs) and graphs.captures > 8
     before = graphs.captures
-    requests = ask([(source, PLAIN, ()) for source in sources(6, longest=30)])
+    requests = ask([(source, PLAIN, ()) for source in sources(4, longest=30)])
     found = run(decoder, [requests[:1], requests[1:]], gap=5)
     assert graphs.captures == before
     assert_plain(found, tiny(), requests)
-    greedy = ask([(source, GREEDY, ()) for source in sources(5, longest=12)])
-    assert_plain(run(decoder, [greedy[:2], greedy[2:]], gap=5), tiny(), greedy)
 
 
 def test_the_plain_path_waits_once_in_eight_steps(simulated: SimulatedDevice) -> None:
@@ -209,17 +175,6 @@ def test_what_the_limits_admit_fits_in_memory() -> None:
         assert simulated.failures == 0
 
 
-def test_a_static_encoder_is_freed_without_the_garbage_collector() -> None:
-    encoder = StaticEncoder(StaticDecoder(tiny()), 1, 16, Eager(CPU))
-    gone = ref(encoder)
-    gc.disable()
-    try:
-        del encoder
-        assert gone() is None
-    finally:
-        gc.enable()
-
-
 def test_logits_of_bfloat16_states_are_exact(simulated: SimulatedDevice) -> None:
     """16 + 1/16 is 16 in bfloat16."""
     model = tiny().bfloat16()
@@ -243,7 +198,7 @@ def loaded(folder: Path, simulated: SimulatedDevice | None = None) -> LoadedMode
 
 
 def test_glossaries_and_alignments_on_the_device_equal_the_cpu(small_model: Path, simulated: SimulatedDevice) -> None:
-    text = ["The dog sees the cat.", "The man hears the river!"]
+    text = ["The dog sees the cat."]
     expected, found = (
         Translator(model).translate_many(text, glossary={"dog": "Köter"}, alignment=True)
         for model in (loaded(small_model), loaded(small_model, simulated))
@@ -272,24 +227,6 @@ def test_ensembles_and_scores_on_the_device_equal_the_cpu(small_model: Path, sim
     assert found[0].log_probability == pytest.approx(expected[0].log_probability, abs=1e-4)
 
 
-def test_the_kernels_build_the_causal_mask(simulated: SimulatedDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[str, bool, bool]] = []
-    fused = torch.nn.functional.scaled_dot_product_attention
-
-    def recorded(q: torch.Tensor, *others: Any, **options: Any) -> torch.Tensor:
-        calls.append((q.device.type, options.get("is_causal", False), options.get("attn_mask") is not None))
-        return fused(q, *others, **options)
-
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", recorded)
-    model, logits = tiny(decoder_layers=1), []
-    for device in (CPU, simulated.device):
-        ids = torch.tensor([[5, 6, 7, 8]]).to(device)
-        logits.append(model.to(device)(ids, ids > 0, ids).cpu())
-    torch.testing.assert_close(logits[1], logits[0], atol=1e-5, rtol=1e-4)
-    masked, causal = (False, True), (True, False)
-    assert calls == [(device, *kind) for device in ("cpu", "simulated") for kind in (masked, causal, masked)]
-
-
 @pytest.mark.parametrize(("sentences", "slots"), [((9, 11, 12, 10), 12), ((13, 16, 14), 16), ((33, 41, 48), 48)])
 def test_batches_of_similar_sizes_share_their_programs(
     simulated: SimulatedDevice, sentences: Sequence[int], slots: int
@@ -306,11 +243,22 @@ def test_batches_of_similar_sizes_share_their_programs(
         assert len(decoder.pool.programs) == 1
 
 
-@pytest.mark.parametrize("spare", [200, 10])
+@pytest.mark.parametrize("spare", [200, 4])
 def test_memory_that_another_program_took_makes_the_batch_smaller(simulated: SimulatedDevice, spare: int) -> None:
     decoder = graph_decoder(tiny(), simulated, bytes=64 << 20, rows=1024)
     slot = decoder.decoder.bytes(Shape(1, PLAIN.beam_size, 128, 128))
     simulated.capacity = simulated.memory + spare * slot  # 1,024 rows would be 256 slots
-    requests = ask([(source, PLAIN, ()) for source in sources(24)])
+    requests = ask([(source, PLAIN, ()) for source in sources(9, longest=6)])
     assert all(result.hypotheses for result in drain(Engine(decoder, Limits.of("cuda")), requests).values())
-    assert simulated.failures <= 4 if spare > 24 else simulated.failures
+    assert simulated.failures <= 4 if spare > 9 else simulated.failures
+
+
+def test_a_static_encoder_is_freed_without_the_garbage_collector() -> None:
+    encoder = StaticEncoder(StaticDecoder(tiny()), 1, 16, Eager(CPU))
+    gone = ref(encoder)
+    gc.disable()
+    try:
+        del encoder
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -3,8 +3,6 @@
 The scripts run in this process: an error that is no MTError would come out of them and fail the test.
 """
 
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from mt.cli.prepare import main as prepare
 from mt.cli.train import main as train_main
 from mt.errors import DataError
+from mt.files import try_lock
 from mt.recipe import load_recipe, save_recipe
 from tests.training.conftest import Place
 
@@ -104,17 +103,9 @@ def test_mistakes_that_train_names(place: Place, damage: Damage, arguments: Sequ
 
 
 def test_a_run_that_another_process_trains(place: Place) -> None:
-    holder = (
-        "from pathlib import Path; from mt.files import try_lock\n"
-        "with try_lock(Path('run')): print('held', flush=True); input()"
-    )
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", holder], cwd=place.folder, stdin=pipe, stdout=pipe) as process:
-        assert process.stdout and process.stdout.readline()
+    with try_lock(place.folder / "run"):
         said = place.here(train, "--run", "run", "--resume", status=2)
-        process.communicate(b"\n")
-    assert "another process trains in run. Give another --run" in said
-    assert not (place.folder / "run").exists()
+    assert "another process trains in run. Give another --run" in said and not (place.folder / "run").exists()
 
 
 def test_test_sentences_that_the_model_could_not_read_are_all_named(place: Place) -> None:

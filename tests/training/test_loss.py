@@ -44,13 +44,6 @@ def test_the_smoothed_distribution(smoothing: float, expected: list[float]) -> N
     assert loss.item() == pytest.approx(-(torch.tensor(expected) * log_softmax(logits, -1)).sum().item())
 
 
-def test_bf16_logits_give_an_fp32_loss() -> None:
-    logits, labels = torch.randn(1000, 5, dtype=torch.bfloat16), torch.zeros(1000, dtype=torch.long)
-    loss = smoothed_cross_entropy(logits, labels, 0.1)
-    assert loss.dtype == torch.float32
-    torch.testing.assert_close(loss, smoothed_cross_entropy(logits.float(), labels, 0.1))
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("chunk", [1, 50, 1 << 25])
 def test_the_projected_loss_and_its_gradients_are_those_of_the_plain_one(

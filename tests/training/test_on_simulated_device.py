@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from mt.checkpoint import LoadedModel
 from mt.config import Recipe
-from mt.data.batching import Position, Update, make_batch
+from mt.data.batching import Position, Update
 from mt.data.dataset import PreparedData
 from mt.decoding.options import SpecialIds
 from mt.distributed import World
@@ -18,8 +17,6 @@ from mt.engine.backends.cuda import GraphDecoder
 from mt.engine.backends.static_batch import GraphLimits
 from mt.engine.engine import Engine
 from mt.engine.scheduler import Limits
-from mt.tokenizer import EOS
-from mt.training import loss
 from mt.training.loader import pinned
 from mt.training.state import save_checkpoint
 from mt.training.trainer import Trainer
@@ -86,25 +83,6 @@ def test_updates_on_the_device_equal_those_on_the_cpu(
         for name in trained:
             if not name.endswith("key.bias"):  # it has no effect: its gradient is rounding, which Adam scales up
                 torch.testing.assert_close(trained[name], right[name], atol=1e-5, rtol=1e-4)
-
-
-def test_an_update_of_16384_labels_in_base_takes_few_operations(
-    make: MakeTrainer, simulated: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The logits of 16,384 labels and 32,000 pieces are computed in two chunks. Here both numbers are smaller."""
-    base = ("encoder_layers=6", "decoder_layers=6", "dropout=0.1")
-    bfloat16 = ("training.optimizer=adam", "training.precision=bfloat16")
-    trainer = make(simulated.device, *(f"model.{value}" for value in base), *bfloat16)
-    pairs = [[4, 5, 6, 7, 8, 9, 10]] * 64
-    batch = make_batch([[*pair, EOS] for pair in pairs], pairs, np.arange(64))
-    logits = batch.labels.numel() * trainer.model.vocabulary_size
-    monkeypatch.setattr(loss, "GPU_CHUNK", loss.GPU_CHUNK * logits // (16_384 * 32_000))
-    update = pinned(Update([batch], Position()))
-    trainer.learn(update, RATE)
-    simulated.reset()
-    trainer.learn(update, RATE)
-    assert simulated.operations["softmax"] == 2, "one for each chunk"
-    assert simulated.operations.total() <= 1300, simulated.operations
 
 
 def test_a_run_resumes_on_the_device(make: MakeTrainer, simulated: SimulatedDevice) -> None:

@@ -6,29 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.config import TrainingConfig
-from mt.training.schedule import cooldown, inverse_sqrt, learning_rate, noam, peak_warning, warmup_updates
+from mt.training.schedule import cooldown, learning_rate, noam, peak_warning, warmup_updates
 
 
 @pytest.mark.parametrize(
     ("update", "d_model", "warmup", "rate"),
     [
         # 1 / sqrt(d_model) * min(1 / sqrt(update), update / warmup^1.5), equation 3
-        (1, 100, 100, 0.1 * 1 / 1000),
         (50, 100, 100, 0.1 * 50 / 1000),
         (100, 100, 100, 0.1 * 1 / 10),
         (400, 100, 100, 0.1 * 1 / 20),
-        (10_000, 100, 100, 0.1 * 1 / 100),
         (4000, 512, 4000, 6.987712e-4),  # the peak of the paper's base model
     ],
 )
 def test_noam_is_equation_3(update: int, d_model: int, warmup: int, rate: float) -> None:
     assert noam(update, d_model, warmup) == pytest.approx(rate, rel=1e-6)
     assert noam(update, d_model, warmup, factor=2.0) == pytest.approx(2 * rate, rel=1e-6)
-
-
-@pytest.mark.parametrize(("update", "rate"), [(1, 1e-5), (50, 5e-4), (100, 1e-3), (400, 5e-4), (1600, 2.5e-4)])
-def test_inverse_sqrt_rises_to_its_peak_and_halves_at_four_times_the_warm_up(update: int, rate: float) -> None:
-    assert inverse_sqrt(update, peak=1e-3, warmup=100) == pytest.approx(rate)
 
 
 @pytest.mark.parametrize(
@@ -57,14 +50,11 @@ def test_a_warm_up_fits_into_the_run(warmup: int | None, planned: int, expected:
 @pytest.mark.parametrize(
     ("values", "update", "minutes", "factor"),
     [
-        ({"cooldown_updates": 0}, 1000, 0, 1),
         ({"cooldown_updates": 100}, 900, 0, 1),
         ({"cooldown_updates": 100}, 951, 0, 0.5),
         ({"cooldown_updates": 100, "max_minutes": 10}, 900, 10, 1),  # the length in updates is exact
-        ({}, 800, 1e9, 1),
         ({}, 901, 0, 0.5),
         ({}, 1000, 0, 0.005),
-        ({"max_minutes": 10}, 100, 8, 1),
         ({"max_minutes": 10}, 100, 9, 0.5),  # the nearer of both limits counts
         ({"max_minutes": 10}, 951, 9, 0.25),
         ({"max_minutes": 10}, 100, 10.1, 0),
@@ -78,22 +68,16 @@ def test_the_rate_falls_to_zero_at_the_end(values: dict[str, Any], update: int, 
     ("values", "updates", "expected"),
     [
         ({}, 1000, ""),
-        ({"max_updates": 1}, 1, ""),
-        ({"max_updates": 3}, 3, ""),
-        ({"warmup_updates": 300, "cooldown_updates": 700}, 1000, ""),
         ({"warmup_updates": 301, "cooldown_updates": 700}, 1000, ""),  # the peak lasts for one update
         ({"schedule": "noam", "warmup_updates": 400, "cooldown_updates": 0}, 1000, ""),
         ({"max_updates": 100_000, "max_minutes": 5.0}, 4000, ""),  # ended by patience
         ({"warmup_updates": 100, "cooldown_updates": 700}, 99, "only 99% of its peak in 99 updates, with a warm-up of"),
-        ({"max_updates": 10**5, "warmup_updates": 2000}, 500, "set training.warmup_updates=50, or train longer"),
-        ({"max_updates": 50, "warmup_updates": 100}, 50, "only 46% of its peak in 50 updates"),  # 51 / (100 + 10)
         (
             {"max_updates": 300, "warmup_updates": 100, "cooldown_updates": 700},
             300,
             "only 38% of its peak in 300 updates, with a warm-up of 100 and a cool-down of 700 updates, and the model "
             "may be poor; set training.warmup_updates=30 training.cooldown_updates=60, or a larger",
         ),
-        ({"max_updates": 300, "cooldown_updates": 299}, 300, "a warm-up of 30 and a cool-down of 299 updates"),
     ],
 )
 def test_a_rate_that_does_not_reach_its_peak_is_reported(values: dict[str, Any], updates: int, expected: str) -> None:

@@ -77,44 +77,15 @@ BAD_GRADIENT = "a gradient of norm nan", bad_gradient
 SPOILT = [("a loss of inf", lambda model, loss: loss * math.inf), NAN, GPU_FULL, CPU_FULL, BAD_GRADIENT]
 
 
-def test_several_batches_equal_one_large_one(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nine pairs of each length in three updates: as one batch, three, or nine of a pair each."""
-    # A key's bias changes no softmax, so its gradient is rounding noise, which Adam blows up; a large epsilon does not.
-    monkeypatch.setattr("mt.training.optimizer.ADAM_EPSILON", 1e-3)
-    overrides = ("model.dropout=0", "training.max_updates=3")
-    losses: list[list[float]] = []
-    weights = []
-    for parts in (1, 3, 9):
-        trainer = make_trainer(f"parts-{parts}", *overrides)
-        groups = np.random.default_rng(1).permutation(len(trainer.data.train))[:27].reshape(3, 9)
-        batches = Listed(trainer, [np.split(group, parts) for group in groups])
-        trainer.batches = batches  # type: ignore[assignment]
-        losses.append([])
-
-        def noted(model: Transformer, batch: TrainingBatch, smoothing: float, into: list[float] = losses[-1]) -> Tensor:
-            loss = batch_loss(model, batch, smoothing)
-            into.append(loss.item())
-            return loss
-
-        trainer.loss = noted
-        assert train(trainer) is False, "the updates ran out before the recipe's limit was seen"
-        weights.append(weights_of(trainer))
-    sums = [np.array(each).reshape(3, -1).sum(1) for each in losses]
-    np.testing.assert_allclose(sums[1], sums[0], rtol=1e-5)
-    np.testing.assert_allclose(sums[2], sums[0], rtol=1e-5)
-    for other in weights[1:]:
-        torch.testing.assert_close(other, weights[0], rtol=0, atol=1e-5)
-
-
 def test_the_gradient_is_a_mean_over_tokens(make_trainer: MakeTrainer) -> None:
-    """The norm that is recorded is that of the mean loss of a target token, whatever the update's size."""
+    """The norm that is recorded is that of the mean loss of a target token, of all batches of the update."""
     trainer = make_trainer("run", "model.dropout=0", "training.max_updates=10", "training.learning_rate=1e-30")
     pairs = np.arange(6)
     batch = load_batch(trainer.data.train, [[]], pairs)
     tokens = int(trainer.data.train.target.lengths[pairs].sum()) + len(pairs)  # EOS counts
     mean = batch_loss(trainer.model, batch, 0.1) / tokens
     expected = torch.stack([g.norm() for g in torch.autograd.grad(mean, list(trainer.model.parameters()))]).norm()
-    trainer.batches = Listed(trainer, [[pairs]] * 10)  # type: ignore[assignment]
+    trainer.batches = Listed(trainer, [[pairs[:2], pairs[2:]]] * 10)  # type: ignore[assignment]
     train(trainer)
     (record,) = metrics(trainer.run)
     assert record["train_norm"] == pytest.approx(float(expected), rel=1e-4)
@@ -146,10 +117,9 @@ def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
     assert equal(weights_of(broken), weights_of(without)), "the run goes on as if that update had not been"
 
 
-@pytest.mark.parametrize("how", [how for _, how in (NAN, GPU_FULL, BAD_GRADIENT)])
-def test_too_many_spoilt_updates_in_a_row_end_the_run(make_trainer: MakeTrainer, how: Spoil) -> None:
+def test_too_many_spoilt_updates_in_a_row_end_the_run(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer("run", "training.update_tokens=16")
-    trainer.loss = Broken(how, when=[*range(1, 6), *range(7, 13)])  # five in a row may be; six may not
+    trainer.loss = Broken(NAN[1], when=[*range(1, 6), *range(7, 13)])  # five in a row may be; six may not
     with pytest.raises(TrainingError, match="6 updates in a row were skipped"):
         train(trainer)
     assert trainer.progress.updates == 2
@@ -210,17 +180,6 @@ def test_the_warm_up_fits_a_limit_in_minutes(
     assert max(rates, key=rates.__getitem__) in (round(updates / 10, -1), round(updates / 10, -1) + 10)
     assert rates[max(rates)] < 0.5 * max(rates.values())  # the cool-down
     assert "warning" not in capsys.readouterr().err
-
-
-def test_a_run_of_few_updates_warms_up_in_time(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An update takes about 3 s of a minute. The peak is 1e-3."""
-    clock = count()
-    monkeypatch.setattr("time.monotonic", lambda: next(clock) * 0.6)
-    trainer = make_trainer("run")
-    trainer.config = TrainingConfig(max_minutes=1, optimizer="adam", batch_tokens=128, update_tokens=256)
-    assert train(trainer) is True
-    assert trainer.progress.updates < 30
-    assert {record["update"]: record["train_rate"] for record in metrics(trainer.run)}[10] > 3e-4
 
 
 def test_a_run_that_resumes_while_its_speed_is_measured_plans_as_well(
@@ -296,7 +255,7 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(
     assert train(whole) is True
     assert whole.progress.position.epoch > 1, "or the spoilt update never came"
 
-    for seed, stop_at in enumerate((3, 12, 24)):
+    for seed, stop_at in enumerate((3, 20)):
         torch.manual_seed(seed)
         part = with_incidents(make_trainer("parts", *overrides), stop_at)
         assert part.resume() is bool(seed)

@@ -14,7 +14,7 @@ from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import prepare, prepared_folder
 from mt.description import COVERED_LENGTH, Description
 from mt.distributed import World
-from mt.errors import MTError, RecipeError
+from mt.errors import RecipeError
 from mt.interop.importer import import_model
 from mt.languages import DirectionSet
 from mt.model.embedding import NEVER
@@ -27,7 +27,7 @@ from mt.training.state import trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import forgetting_warning, read_recipe
 from tests.interop.opus import Opus
-from tests.training.conftest import ROOT, WORDS, equal, finish, metrics, train, weights_of, write_corpora
+from tests.training.conftest import WORDS, equal, finish, metrics, train, weights_of, write_corpora
 from tests.weights import load_weights
 
 RECIPE = """
@@ -217,15 +217,6 @@ def test_text_is_encoded_by_the_models_tokenizer(read: Read, place: Path, tmp_pa
     assert prepared_folder(other, tmp_path) != prepared_folder(recipe, tmp_path)
 
 
-def test_a_watched_corpus_that_is_missing_or_in_other_languages(read: Read, tmp_path: Path) -> None:
-    with pytest.raises(MTError, match=r"old/val\.de"):
-        prepare(read('tuning.monitor=["old/val.{language}"]'), tmp_path)
-    (tmp_path / "cs.tsv").write_text("ahoj\tsalut\n")
-    recipe = read(f"tuning.monitor=[{{path='{tmp_path}/cs.tsv', columns=['cs', 'fr']}}]")
-    with pytest.raises(MTError, match="no monitor-0 pairs are left for en-de"):
-        prepare(recipe, tmp_path / "prepared")
-
-
 def test_training_begins_with_the_model_and_leaves_alone_what_is_frozen(make: Make, place: Path) -> None:
     frozen = 'tuning.frozen=["encoder.*", "embedding.*"]'
     trainer = make("run", frozen, "model.dropout=0.2")
@@ -310,9 +301,3 @@ def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, p
         assert description.source_vocabulary_size == (len(data.tokenizer) if name == "two" else None)
     said = refused(read, f"tuning.model='{tmp_path / 'two' / 'model'}'", "tokenizer.dropout=0.1")
     assert "tokenizer.dropout = 0.1, but the model's tokenizer is not BPE; accepted: 0" in said
-
-
-def test_the_example_tunes_a_model_from_english_to_german(place: Path) -> None:
-    recipe = read_recipe(ROOT / "scripts/recipes/tune-docs-en-de.toml", [f"tuning.model='{place / 'old'}'"])
-    assert (str(recipe.directions), recipe.model.d_model, recipe.decoding.beam_size) == ("en-de", 16, 2)
-    assert recipe.tuning is not None and recipe.tuning.monitor

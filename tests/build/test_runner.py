@@ -175,19 +175,13 @@ def test_a_round_needs_an_improvement(runner: Runner, scores: tuple[float, ...],
 
 
 def test_a_killed_build_ends_its_program_and_resumes(runner: Runner, tmp_path: Path) -> None:
-    program = f"""
-from pathlib import Path
-from mt.build.execution import StageExecutor
-from mt.build.runner import Runner, RunningStage
-from mt.build.stage import Stage
-stages = [Stage("a", "distil", ("stages/a/lines", "-"), "stages/a/lines"),
-          Stage("b", "distil", ("stages/b/lines", "held"), "stages/b/lines")]
-print(Runner(Path("work"), Path("corpora"), ({sys.executable!r}, "fake.py")).run([stages[0]]), flush=True)
-Runner(Path("work"), Path("corpora"), ({sys.executable!r}, {str(tmp_path / "fake.py")!r})).run(stages)
-""".replace('"fake.py"', repr(str(tmp_path / "fake.py")))
+    program = "import sys; from pathlib import Path; from tests.build.test_runner import Runner, lines\n"
+    program += "runner = Runner(Path('work'), Path('corpora'), (sys.executable, sys.argv[1]))\n"
+    program += "runner.run([lines('a'), lines('b', 'held')])"
     (runner.work / "held").touch()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=environment)
+    command = [sys.executable, "-c", program, str(tmp_path / "fake.py")]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment)
     written = runner.work / "stages/b/lines"
     while not written.exists() or not written.read_text():
         assert process.poll() is None
@@ -199,10 +193,7 @@ Runner(Path("work"), Path("corpora"), ({sys.executable!r}, {str(tmp_path / "fake
         time.sleep(0.3)
         assert written.read_text() == "0\n"
     record = runner.record("b")
-    assert record is not None
-    assert record.state == "started"
-    stages = [lines("a"), lines("b", "held")]
-    assert runner.run(stages) == ["b"]
+    assert record is not None and record.state == "started"
+    assert runner.run([lines("a"), lines("b", "held")]) == ["b"]
     assert written.read_text() == "".join(f"{number}\n" for number in range(100))
-    assert calls(runner).count("distil stages/a/lines") == 1
-    assert calls(runner).count("distil stages/b/lines") == 2
+    assert [calls(runner).count(f"distil stages/{name}/lines") for name in "ab"] == [1, 2]

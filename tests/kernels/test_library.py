@@ -37,7 +37,7 @@ BEST = fitting_targets()[0].name
 def workshop(tmp_path: Path, library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with a `compiler` that copies the library that is there; an empty cache, nothing prebuilt."""
     (tmp_path / "ready.so").write_bytes(Path(library._name).read_bytes()[: -len(fingerprint())])
-    program(tmp_path / "compiler", f'for out; do :; done; echo x >> {tmp_path}/calls; cp {tmp_path}/ready.so "$out"')
+    program(tmp_path / "compiler", f'for out; do :; done; echo $out >> {tmp_path}/calls; cp {tmp_path}/ready.so "$out"')
     monkeypatch.setenv("CXX", str(tmp_path / "compiler"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(build, "PREBUILT", tmp_path / "prebuilt")
@@ -74,6 +74,7 @@ def test_a_library_is_compiled_once(workshop: Path, compiler: str, monkeypatch: 
     monkeypatch.setenv("CXX", compiler.format(workshop))
     path = cached(workshop)
     assert cached(workshop) == path and calls(workshop) == 1
+    assert str(path) not in (workshop / "calls").read_text(), "it is renamed when it is whole"
     assert [file.name for file in path.parent.iterdir()] == [path.name], "nothing is left beside it"
 
 

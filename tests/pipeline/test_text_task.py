@@ -1,6 +1,6 @@
 """Text tasks whose sentences decode more than once, over a table as model; odd texts over a small model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import cast
@@ -28,6 +28,7 @@ from mt.text.normalise import Normaliser
 from mt.text.segment import TextPart
 from mt.text.terms import Terms
 from mt.tokenizer import SPACE_MARK, Tokenizer
+from tests.linear_time import assert_linear
 
 FIRST = 10  # the id of the first word
 
@@ -597,12 +598,14 @@ def test_no_cut_parts_what_is_kept(kept: list[Range], expected: list[str]) -> No
 
 def test_many_kept_ranges_are_gone_through_once() -> None:
     """For each part of a text it would be quadratic: minutes, in which a worker seems to hang."""
-    text, times = "a is b, ", 10_000
-    kept = [(place, place + 1) for place in range(0, times * len(text), len(text))]
-    task = Table({}).planner(longest=5).task(text * times, kept)
-    assert [part.text for part in task.parts] == ["a", " ", "is b,", " "] * times
-    pieces = [TextPart("ab", False)] * 50_000
-    assert list(segment.merge_divided(pieces, [(place, place + 1) for place in range(100_000)])) == pieces
+    text = "a is b, "
+
+    def plan(times: int) -> Callable[[], TextTask]:
+        kept = [(place, place + 1) for place in range(0, times * len(text), len(text))]
+        return lambda: Table({}).planner(longest=5).task(text * times, kept)
+
+    assert [part.text for part in plan(3)().parts] == ["a", " ", "is b,", " "] * 3
+    assert_linear(plan, 300)
 
 
 ODD: dict[str, str] = {

@@ -1,12 +1,13 @@
 """Translation memories as corpora: .tmx, .xliff and .po files."""
 
 import gzip
+import io
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from mt.data.translation_memory import read_memory
+from mt.data.translation_memory import read_memory, tmx_languages
 from mt.data_config import CorpusConfig, DataConfig
 from mt.errors import DataError
 
@@ -82,6 +83,25 @@ def test_units_of_two_languages(
     file.write_text(content, encoding="utf-8")
     result = [(pair.source, pair.target, pair.line) for pair in read_memory(file, *languages)]
     assert result == (pairs or [("A dog", "Ein Hund", 1), ("One cow", "Eine Kuh", 2)])
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (TMX, ("en-US", ["de-DE", "zh-TW"])),
+        (TMX.replace('srclang="en-US"', 'srclang="*all*"'), ("en-US", ["de-DE", "zh-TW"])),  # of the first text
+        (TMX.replace('srclang="en-US"', 'srclang="zh-TW"'), ("zh-TW", ["en-US", "de-DE"])),
+        (TMX.replace("zh-TW", "de-AT"), ("en-US", ["de-DE"])),  # regions of one language
+        (TMX.replace("</body>", ""), "a.tmx: not well-formed XML: .*mismatched"),
+        (TMX.replace("de-DE", "en-GB").replace("zh-TW", "en"), "accepted: at least two"),
+    ],
+)
+def test_languages_of_a_tmx_file(content: str, expected: tuple[str, list[str]] | str) -> None:
+    if not isinstance(expected, str):
+        assert tmx_languages(io.BytesIO(content.encode()), "a.tmx") == expected
+        return
+    with pytest.raises(DataError, match=expected):
+        tmx_languages(io.BytesIO(content.encode()), "a.tmx")
 
 
 def test_a_po_is_read_in_the_encoding_of_its_header(tmp_path: Path) -> None:

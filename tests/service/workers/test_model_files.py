@@ -77,9 +77,7 @@ def test_a_model_that_is_named_comes_before_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("files", "empty"), [((), True), (("lost+found/x", ".hidden/x"), True), (("a/x",), False)])
-def test_while_the_folder_is_empty_the_service_starts_with_the_starter_model(
-    tmp_path: Path, files: Sequence[str], empty: bool
-) -> None:
+def test_while_the_folder_is_empty_the_starter_model_serves(tmp_path: Path, files: Sequence[str], empty: bool) -> None:
     make(tmp_path, files)
     settings = Settings(models=tmp_path)
     if empty:
@@ -183,19 +181,10 @@ async def test_a_canary_is_translated_by_the_successor_of_a_model_that_was_close
         assert canary.exception() is None
 
 
-@pytest.mark.parametrize(
-    ("config", "name"),
-    [
-        ('{"name": "acme"}', "acme"),
-        ('{"name": ""}', "run"),
-        ('{"name": "a\\nb"}', "run"),
-        ('{"name": 7}', "run"),
-        ("{}", "run"),
-        ("1", "run"),
-        ("no JSON", "run"),
-        (None, "run"),
-    ],
-)
+UNNAMED = ('{"name": ""}', '{"name": "a\\nb"}', '{"name": 7}', "{}", "1", "no JSON", None)
+
+
+@pytest.mark.parametrize(("config", "name"), [('{"name": "acme"}', "acme"), *((config, "run") for config in UNNAMED)])
 def test_a_model_has_the_name_of_its_config_or_of_its_run(tmp_path: Path, config: str | None, name: str) -> None:
     model = tmp_path / "run" / "model"
     model.mkdir(parents=True)

@@ -117,7 +117,7 @@ def test_models_are_unloaded_to_make_room(
 
 
 @pytest.mark.parametrize(("seconds", "events"), [("0.9", OPENED), ("1", OPENED + "-b +a")])
-def test_a_model_stays_for_a_while_after_a_request(
+def test_a_model_stays_after_a_request(
     monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: str, events: str
 ) -> None:
     monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 1)

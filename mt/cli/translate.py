@@ -35,9 +35,10 @@ files. If a process dies, its lines are translated again.
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -164,8 +165,7 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
     lines, interactive = input_lines(options), is_interactive(options)
     if interactive:
         console.print("one sentence a line; Ctrl-D ends the input")
-    shares_terminal = options.output is None and sys.stdout.isatty()
-    shown = not (interactive or shares_terminal)
+    shown = not (interactive or (options.output is None and sys.stdout.isatty()))
     with open_output(options, translator) as output, progress_bar(path, console, shown) as progress:
         done = output.lines
         skipped = sum(map(line_size, islice(lines, done)))
@@ -193,27 +193,26 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
 def read_glossary(path: Path | None, *languages: str | None) -> Terms:
     """Read a glossary file. Each row has a term and its translation, as in `read_table`. Empty rows are ignored.
 
-    A first row that names two languages, such as `languages`, or says `source` and `target`, is a heading.
+    A first row with two languages, or `source` and `target`, is a heading. It says which column has the translations.
 
-    Raises:
-        DataError: if rows are malformed, or terms have two translations; the message lists all of them.
-        DocumentError: if the file is not text, or a quoted field is damaged.
+    Raises: DataError lists the rows that are malformed, and the terms with two translations. DocumentError: the file is
+    not text, or a quoted field is damaged.
     """
     if path is None:
         return Terms()
     table = read_table(decode_text(str(path), read_content(path))[0], usual="\t")
     invalid: list[str] = []
     terms: dict[str, tuple[int, str]] = {}  # line and translation of each term
+    order = 0  # -1 if the first column has the translations
     for number, columns in table.rows:
-        if not (terms or invalid) and is_heading(columns, languages):
-            tell(stderr_console(), f"{path}:{number}: {', '.join(columns)} is a heading, no term")
+        if not (order or terms or invalid) and (order := heading_order(columns, languages)):
+            exchanged = "; the first column has the translations" if order < 0 else ""
+            tell(stderr_console(), f"{path}:{number}: {', '.join(columns)} is a heading, no term{exchanged}")
         elif len(columns) == 2 and all(columns):
-            term, translation = columns
+            term, translation = columns[:: order or 1]
             first, other = terms.setdefault(term, (number, translation))
             if other != translation:
-                invalid.append(
-                    f"{path}:{number}: {term!r} is translated by {translation!r} here and by {other!r} in line {first}"
-                )
+                invalid.append(f"{path}:{number}: {term!r} is {translation!r} here and {other!r} in line {first}")
         else:
             row = table.separator.join(columns)[:60]
             invalid.append(f"{path}:{number}: {row!r}; accepted: a term and its translation in two columns")
@@ -225,23 +224,25 @@ def read_glossary(path: Path | None, *languages: str | None) -> Terms:
         raise DataError(f"{path}: {error}") from error
 
 
-def is_heading(columns: Sequence[str], languages: Sequence[str | None]) -> bool:
-    """Return whether a row names two languages, among them those in `languages`, or says `source` and `target`."""
-    named = {language_named(column) for column in columns}
-    wanted = {None, *map(language_named, filter(None, languages))}
-    is_pair = len(columns) == len(named) == 2 and named.isdisjoint({None}) and wanted <= {None, *named}
-    return is_pair or [column.lower() for column in columns] == ["source", "target"]
+def heading_order(columns: Sequence[str], languages: Sequence[str | None]) -> int:
+    """Return 1 for a row that says `source` and `target` or names `languages`, -1 for the other order, else 0."""
+    named = [language_named(column) for column in columns]
+    wanted = [language and language_named(language) for language in languages]  # None stands for any
+    for order in (1, -1):
+        pairs = zip(wanted, named[::order], strict=False)
+        if [column.lower() for column in columns[::order]] == ["source", "target"] or (
+            len(columns) == 2 and len({None, *named}) == 3 and all(one in (None, other) for one, other in pairs)
+        ):
+            return order
+    return 0
 
 
-class StreamOutput:
+class StreamOutput(AbstractContextManager["StreamOutput"]):
     """Output to stdout, a device or a pipe, with the methods of ResumableFile. It cannot be resumed."""
 
     def __init__(self, file: IO[str]) -> None:
         self.lines = self.problems = 0
         self._file = file
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
@@ -254,8 +255,7 @@ class StreamOutput:
     def flush(self) -> None:
         self._file.flush()
 
-    def finish(self) -> None:
-        self._file.flush()
+    finish = flush
 
 
 def open_output(options: argparse.Namespace, translator: LineTranslator) -> StreamOutput | ResumableFile:

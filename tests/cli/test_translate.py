@@ -107,14 +107,16 @@ def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate_many(["The river."])[0].text
 
 
-@pytest.mark.parametrize("heading", ["Source\ttarget", "English;German", "Englisch,Deutsch", "EN\tde-DE"])
+@pytest.mark.parametrize("heading", ["Source\ttarget", "English;German", "Englisch,Deutsch", "EN\tde-DE", "de,en"])
 def test_a_heading_of_a_glossary(
     small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], heading: str
 ) -> None:
     terms, row = tmp_path / "terms.csv", next(filter(heading.__contains__, "\t;,"))
-    terms.write_text(f"{heading}\ndog{row}Pudel\n")
-    assert read_glossary(terms, "en", "de") == read_glossary(terms) == Terms((("dog", "Pudel"),))
-    assert f"{terms}:1: {heading.replace(row, ', ')} is a heading, no term" in capfd.readouterr().err
+    exchanged = heading == "de,en"
+    terms.write_text(f"{heading}\n{'Pudel,dog' if exchanged else f'dog{row}Pudel'}\n")
+    assert read_glossary(terms, "en", "de") == read_glossary(terms, "en") == Terms((("dog", "Pudel"),))
+    message = f"{terms}:1: {heading.replace(row, ', ')} is a heading, no term"
+    assert message + "; the first column has the translations" * exchanged + "\n" in capfd.readouterr().err
     if "ource" not in heading:
         assert len(read_glossary(terms, "en", "fr").glossary) == 2
 
@@ -141,7 +143,7 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
     messages = capfd.readouterr().err.splitlines()
     assert messages[1:] == [
         f"  - {terms}:2: 'cat'; accepted: a term and its translation in two columns",
-        f"  - {terms}:3: 'dog' is translated by 'Hund' here and by 'Pudel' in line 1",
+        f"  - {terms}:3: 'dog' is 'Hund' here and 'Pudel' in line 1",
     ]
 
 

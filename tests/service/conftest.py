@@ -3,24 +3,16 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from starlette.types import ASGIApp
 
 from scripts.attack.target import ServiceProcess
 from service.access.database import Database
-from service.app import create_app
-from service.settings import Settings
-from service.workers.fleet import Fleet, FleetStats
-from service.workers.worker import Worker
-from tests.conftest import DEVICE, without_settings
-from tests.service.app_thread import PATIENCE, AppThread
-from tests.service.controlled import Control
+from tests.conftest import without_settings
+from tests.service.app_thread import PATIENCE
 from tests.service.running import started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,55 +56,3 @@ def client(service: ServiceProcess) -> Iterator[httpx.Client]:
 def database() -> Iterator[Database]:
     with Database.open(None) as opened:
         yield opened
-
-
-class InThread(AppThread):
-    """The application on a free port, in a thread of this process, around a controlled model."""
-
-    def __init__(self, model: Path, settings: dict[str, Any]) -> None:
-        self.settings = Settings(model=(model,), port=0, device=DEVICE, **settings)
-        self.control = Control()
-        self.fleet: Fleet
-        self._database = Database.open(self.settings.database)
-        super().__init__(lambda: create_app(self.settings, self.fleet, self._database))
-        self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=PATIENCE)
-
-    async def _serve(self, make: Callable[[], ASGIApp]) -> None:
-        async with Fleet(self.settings, self.control.start) as self.fleet:
-            await super()._serve(make)
-
-    @property
-    def pending(self) -> int:
-        """Requests accepted and not yet answered."""
-        return self.fleet.stats().requests
-
-    @property
-    def worker(self) -> Worker:
-        """The one that there is."""
-        return next(worker for team in self.fleet.pools for worker in team.ready_workers)
-
-    def counts(self) -> "Future[FleetStats]":
-        """The worker has been asked when this returns, and answers before its next step."""
-        answer = asyncio.run_coroutine_threadsafe(self.fleet.fresh_stats(), self.loop)
-        self.wait(asyncio.sleep(0.1))
-        return answer
-
-    def stop(self) -> None:
-        self.control.open()
-        self.client.close()
-        super().stop()
-        self._database.close()
-
-
-@pytest.fixture
-def in_thread(small_model: Path) -> Iterator[Callable[..., InThread]]:
-    """Starts the application: `in_thread(max_pending_requests=2)`."""
-    started: list[InThread] = []
-
-    def start(**settings: Any) -> InThread:
-        started.append(InThread(small_model, settings))
-        return started[-1]
-
-    yield start
-    for application in started:
-        application.stop()

@@ -1,18 +1,16 @@
-"""What happens around the worker: a full queue, clients that leave, a worker that dies."""
+"""The messages of a worker, the turns of callers in it, and the processes that replace each other."""
 
 import asyncio
 import pickle
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
-import httpx
 import pytest
 
 from mt import Translator
@@ -21,7 +19,7 @@ from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text.terms import Terms
-from service.errors import InternalError, error_location
+from service.errors import InternalError
 from service.workers import messages as protocol
 from service.workers import worker_loop
 from service.workers.messages import (
@@ -46,76 +44,8 @@ from service.workers.messages import (
 )
 from service.workers.worker import FleetCounts, ProcessTransport, Worker, WorkerOwner, WorkerTimeouts
 from service.workers.worker_loop import work
-from tests.conftest import sentences
 
-Start = Callable[..., Any]
 OPTIONS = SearchOptions()
-BODY = {"q": "The dog sees the cat.", "source": "en", "target": "de"}
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(32) as pool:
-        yield pool
-
-
-def post(application: Any, **body: Any) -> httpx.Response:
-    response: httpx.Response = application.client.post("/translate", json=BODY | body)
-    return response
-
-
-@pytest.mark.parametrize(
-    ("limits", "accepted"),
-    [({"max_pending_requests": 5}, 5), ({"max_pending_characters": 80, "max_characters": 80}, 3)],
-)
-def test_a_full_queue_refuses_and_answers_what_it_accepted(
-    in_thread: Start, pool: ThreadPoolExecutor, limits: dict[str, int], accepted: int
-) -> None:
-    application = in_thread(**limits)
-    texts = [f"The dog sees the cat{number:02}" for number in range(accepted + 10)]  # of one length
-    running = [pool.submit(post, application, q=text) for text in texts[:accepted]]
-    application.until(lambda: application.pending == accepted)
-    for text in texts[accepted:]:
-        refused = post(application, q=text)
-        assert refused.status_code == 503
-        assert refused.json()["code"] == "overloaded"
-        assert int(refused.headers["retry-after"]) >= 1
-        assert application.client.get("/health").status_code == 200  # the decoder stands still all the while
-    assert not any(future.done() for future in running)
-    application.control.open()
-    assert [future.result().status_code for future in running] == [200] * accepted
-    assert post(application).status_code == 200
-
-
-@pytest.mark.parametrize(("fault", "text"), [("failing", "The dog. poison"), ("without_numbers", "poison")])
-def test_one_text_that_fails_does_not_touch_the_others(
-    in_thread: Start, pool: ThreadPoolExecutor, fault: str, text: str
-) -> None:
-    """The model raises an error, or its scores are no numbers."""
-    application = in_thread()
-    translator = Translator.load(application.settings.model[0], "cpu")
-    request = translator.request("poison")
-    assert request is not None
-    setattr(application.control, fault, request.source)
-    good = [pool.submit(post, application, q=text) for text in sentences(7)]
-    bad = pool.submit(post, application, q=text)
-    application.until(lambda: application.pending == 8)
-    application.control.open()
-    expected = [found.text for found in translator.translate_many(sentences(7))]
-    assert [future.result().json()["translatedText"] for future in good] == expected
-    assert bad.result().status_code == 400 and bad.result().json()["code"] == "cannot_translate"
-
-
-def test_a_worker_that_loses_its_device_is_replaced(in_thread: Start, pool: ThreadPoolExecutor) -> None:
-    application = in_thread()
-    expected = Translator.load(application.settings.model[0], "cpu").translate_many(sentences(3))
-    waiting = [pool.submit(post, application, q=text) for text in sentences(3)]
-    application.until(lambda: application.pending == 3)
-    application.control.failed_devices = 1
-    application.control.open()
-    assert [each.result().json()["translatedText"] for each in waiting] == [each.text for each in expected]
-    assert (application.fleet.stats().restarts, application.pending) == (1, 0)
-    assert application.client.get("/health").status_code == 200
 
 
 def talk(model: Path, translator: Translator, messages: list[ToWorker]) -> list[FromWorker]:
@@ -276,18 +206,6 @@ def test_a_model_that_changes_while_it_is_loaded_is_loaded_again(small_model: Pa
     said: list[FromWorker] = []
     work(ModelSetup(model), load, lambda wait: [Close()], said.extend)
     assert isinstance(said[0], Ready) and said[0].version == versions[1] != versions[0]
-
-
-def test_a_model_that_cannot_be_loaded(tmp_path: Path) -> None:
-    said: list[FromWorker] = []
-    work(ModelSetup(tmp_path), lambda setup: Translator.load(setup.model, "cpu"), lambda wait: [], said.extend)
-    assert len(said) == 1 and isinstance(said[0], LoadFailed) and "no model here" in said[0].message
-
-
-def test_where_says_the_place_and_not_the_message() -> None:
-    with pytest.raises(ValueError, match="secret") as caught:
-        int("my secret text")
-    assert "test_worker.py:" in error_location(caught.value) and "secret" not in error_location(caught.value)
 
 
 class Process(ProcessTransport):

@@ -220,4 +220,7 @@ def test_only_a_model_with_merges_is_bpe(kind: str, merged: bool) -> None:
         kept = [piece for piece in proto.pieces if piece.type != piece.NORMAL]
         del proto.pieces[:]
         proto.pieces.extend(kept)
-    assert Tokenizer(proto.SerializeToString()).is_bpe == (kind == "bpe" and merged)
+    tokenizer = Tokenizer(proto.SerializeToString())
+    assert tokenizer.is_bpe == (kind == "bpe" and merged)
+    if merged:  # this model normalises characters before it looks for pieces
+        assert [tokenizer.knows(character) for character in "ﬁａ“"] == [True, True, False]

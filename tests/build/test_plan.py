@@ -102,6 +102,18 @@ def test_a_stage_comes_after_the_stages_that_it_needs(tmp_path: Path) -> None:
         written.add(stage.output)
 
 
+def test_the_model_of_a_filter_and_the_beam_size_of_a_student(tmp_path: Path) -> None:
+    build = "filter = 0.1\nseeds = 2\nstudent = [{}, { beam_size = 2 }]\n"
+    build += 'monolingual = [{ path = "a.en", columns = ["en"] }]'
+    stages = {stage.name: stage for stage in plan(tmp_path, build, "decoding.beam_size=5")}
+    dropping = ("--backward", "stages/base-de-en-1/model", "--drop", "0.1", "--device", "cpu")
+    for name in ("corpus-1-en-de", "corpus-1-en-de-monolingual1"):
+        assert stages[name].argv[-6:] == dropping and "base-de-en-1" in stages[name].inputs
+    assert "--drop" not in stages["corpus-student-en-de"].argv
+    recipes = [stages[f"student{number}-en-de"].recipe or {} for number in (1, 2)]
+    assert [recipe["decoding"]["beam_size"] for recipe in recipes] == [5, 2]
+
+
 def test_back_translations_are_tagged_and_forward_translations_are_not(tmp_path: Path) -> None:
     build = 'monolingual = [{ path = "a.de", columns = ["de"] }, { path = "a.en", columns = ["en"] }]'
     stages = plan(tmp_path, build)

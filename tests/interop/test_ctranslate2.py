@@ -12,7 +12,8 @@ import pytest
 from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
-from mt.interop.ctranslate2 import export_ctranslate2
+from mt.errors import ModelError
+from mt.interop.ctranslate2 import POSITIONS, export_ctranslate2, fill, weight_rows
 from mt.interop.importer import import_model
 from mt.scoring.pairs import score_targets
 from mt.tokenizer import EOS
@@ -99,3 +100,11 @@ def test_the_folder_describes_itself_and_its_readme_runs(build: Build, tmp_path:
     assert code is not None
     done = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path / "out", capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.strip(), done.stderr
+
+
+def test_a_place_without_a_weight_is_named(build: Build) -> None:
+    model = load_model(build(norm="post"))
+    weights = {**model.model.state_dict(), POSITIONS: model.model.target_input.positions.weight}
+    spec = ctranslate2.specs.TransformerSpec.from_config((2, 3), 4, pre_norm=True)
+    with pytest.raises(ModelError, match="decoder/layer_norm/gamma of the target model gets no weight"):
+        fill(spec, weights, tuple(weight_rows(model.description.model)))

@@ -79,10 +79,9 @@ class UnitLinks:
         """Return the gap of the target at which to insert a text that was removed from the source at offset `place`.
 
         Gap g is the position after the first g target units. A link crosses the gap if its source unit is before
-        `place` and its target unit after the gap, or vice versa. The chosen gap minimizes c - b - a. Here, c is the sum
-        of the weights of all crossing links, b is the weight of the link from the unit before `place` to the unit
-        before the gap, and a is the weight of the link from the unit after `place` to the unit after the gap. Gaps at
-        which `_may_part` is false are skipped.
+        `place` and its target unit after the gap, or vice versa. The chosen gap minimizes c - b - a: c is the sum of
+        the weights of all crossing links, b and a are those of the links between the units before `place` and the gap,
+        and after them. Gaps at which `_may_part` is false are skipped.
         """
         before, units = bisect_right(self._ends, place), len(self.right)
         if before == 0 or not units:

@@ -69,9 +69,8 @@ def distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
 def adaptable(match: str, sentence: str, language: str) -> bool:
     """Return whether the translation of `match` may be adapted to a similar sentence of the same language.
 
-    The two may differ only in content words and numbers that replace one another one by one. An inserted or removed
-    word, a negation, a number word, a preposition or another common word often decides on the form or the meaning of
-    the other words, which a repair keeps.
+    The two may differ only in content words and numbers that replace one another one by one. An inserted or removed or
+    common word often decides on the form or the meaning of the other words, which a repair keeps.
     """
     pair = words(match), words(sentence)
     decisive = _decisive_words(profile_name(language))
@@ -98,9 +97,8 @@ def _decisive_words(profile: str) -> frozenset[str]:
 def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
     """Change the target of a match into a translation of the sentence. Return None if that is not possible.
 
-    Some words of the match's source differ from the words of the sentence. In the target of the match, the translations
-    of these words are replaced by the model's translations of the sentence's words (Ortega et al. 2016, "Fuzzy-match
-    Repair Using Black-box Machine Translation Systems").
+    The translations of the words of the match's source that differ are replaced by the model's translations of those of
+    the sentence (Ortega et al. 2016, "Fuzzy-match Repair Using Black-box Machine Translation Systems").
 
     Args:
         match: links between the source and the target of the match.
@@ -175,8 +173,7 @@ def _growths(before: int, after: int) -> Iterator[Range]:
     """Yield pairs (b, a) for replacing a difference together with the b words before it and the a words after it.
 
     These words are equal in both sources; `before` and `after` are the largest possible b and a. The sums b + a ascend
-    to at most _GROWTH. Of pairs with equal sums, the pair with the larger a comes first, because in most languages the
-    noun follows the words that depend on it.
+    to at most _GROWTH. Of equal sums, the larger a comes first: a noun often follows the words that depend on it.
     """
     for total in range(_GROWTH + 1):
         for left in range(min(total, before) + 1):
@@ -187,9 +184,8 @@ def _growths(before: int, after: int) -> Iterator[Range]:
 def _copied(match: UnitLinks, plain: UnitLinks, match_range: Range, sentence_range: Range) -> tuple[Range, str] | None:
     """Return the edit that replaces copied words, such as numbers and names, or None if the words are not copied.
 
-    Copied words occur unchanged in the translation. The match's words in `match_range` must occur exactly once in its
-    source and exactly once in its target. The sentence's words in `sentence_range` must occur exactly once in the
-    model's translation.
+    The match's words in `match_range` must occur exactly once in its source and its target, the sentence's words in
+    `sentence_range` exactly once in the model's translation.
     """
     old, new = (
         links.source[links.left[begin][0] : links.left[end - 1][1]] if begin < end else ""

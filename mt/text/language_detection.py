@@ -190,8 +190,7 @@ class LanguageDetector:
 
         Args:
             name: name of the profile of the language.
-            group: for a language with varieties, False for the first and True for the second variety; otherwise the
-                ISO 15924 code of a script. The letters of this script are counted.
+            group: whether it is the second of two varieties, or the ISO 15924 code of a script, whose letters count.
             features: features of the text.
         """
         if name not in self._varieties:

@@ -145,9 +145,8 @@ def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
 def _number_edits(links: UnitLinks, source: str, wanted: set[str]) -> Iterator[tuple[Range, str]]:
     """Yield an edit (range, replacement) for each number that the translation lacks.
 
-    The number replaces the target word with the largest link weight to the number, unless the word is one of the
-    `wanted` spans. The weights of words with digits count twice. If all weights are small, the number is inserted
-    instead.
+    It replaces the target word with the largest link weight to it that is none of the `wanted` spans. The weights of
+    words with digits count twice. If all weights are small, the number is inserted instead.
     """
     spans = [span for span in find_spans(source) if span.kind is SpanKind.NUMBER]
     missing = lost_spans(spans, links.target)

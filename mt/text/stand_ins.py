@@ -210,9 +210,8 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
     """Return the translation with the text of each stand-in in place of the stand-in.
 
     A title before a stand-in is removed if the source has a greeting without a title, as in "Dear Anna". Return None if
-    the translation does not contain each stand-in exactly once, if a number beside it is not in the source, if it has
-    become a part of a number, if it has lost its brackets or quotation marks, or if placeholders without names have
-    changed their order.
+    the translation does not contain each stand-in exactly once, if one has become a part of a number, is beside another
+    one or has lost its brackets or quotation marks, or if placeholders without names have changed their order.
     """
     if not stand_ins:
         return translation

@@ -30,8 +30,7 @@ def read_table(text: str, usual: str, separator: str = "") -> TextTable:
 
     Without `separator`, it is found as for .csv (see `find_separator`); `usual` is the one of two that divide the rows
     equally, or if none does. Fields may be quoted (for tabs, see `unquoted`), unless `separator` is stated. They have
-    no space around them, and empty fields after the second at the end of a row are left out: spreadsheet programs write
-    them for empty columns.
+    no space around them, and empty fields after the second at the end of a row, as for empty columns, are left out.
 
     Raises: DocumentError from `rows` at a quoted field that is damaged.
     """

@@ -27,8 +27,7 @@ class IndexedTerm:
 class TermIndex:
     """Index of terms by the joined keys of their tokens (`token_keys`), as written and in folded letter case.
 
-    At each token of a sentence, the search needs a few look-ups per possible number of tokens of a term. The number of
-    terms does not matter.
+    At each token of a sentence, the search needs a few look-ups per possible number of tokens of a term.
 
     The index is an iterator that adds one of `entries`, pairs of a term and its translation, at each step. Several
     threads may take steps: a lock excludes all others during a step. An entry counts as added only after its step, so

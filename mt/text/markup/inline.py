@@ -57,8 +57,7 @@ class InlineItem(Generic[PartType]):
     `parts` are the source of the item. `text` is the source of a TEXT item, or the visible text of a KEPT item. The
     OPEN and CLOSE items of one element have the same `key`; -1 means that the element lacks a tag. An EMPTY item with
     `breaks` separates words. An EMPTY item, or an OPEN item of an element without text, can stand for a word. An OPEN
-    or CLOSE item separates words that look like code if they are joined, as in `<b>Name:</b>the`, if `divides`, the
-    name of its element, is not empty.
+    or CLOSE item with `divides`, the name of its element, separates words that look like code in `<b>Name:</b>the`.
     """
 
     kind: InlineKind
@@ -146,10 +145,8 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
 
     The segment begins with the first word and ends with the last word. Tags around all words are not part of it. A text
     without letters and digits to translate, or of VALUES, has no segment. If a start or end tag is missing, all tags
-    become empty marks whose order is preserved. If `collapse` is true, runs of white space become single spaces, as in
-    HTML.
-
-    An empty element that stands for a word becomes a kept mark around a character of OBJECTS.
+    become empty marks whose order is preserved. If `collapse` is true, runs of white space become single spaces. An
+    empty element that stands for a word becomes a kept mark around a character of OBJECTS.
     """
     if any(item.stands is not StandsForWord.NEVER for item in items):
         items = _with_words(_merge_empty_pairs(items), decode)

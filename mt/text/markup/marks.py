@@ -77,8 +77,7 @@ def is_changed(segments: Sequence[Segment], translations: Translations) -> bool:
 class MarkedPiece:
     """A piece of a translation: a text, the beginning of a mark, or the end of a mark.
 
-    `opens` is the index of the mark that begins here, `closes` the index of the mark that ends here, and -1 means no
-    mark. Empty and kept marks have a beginning, but no end.
+    `opens` and `closes` are the indices of the marks that begin and end here, or -1. Empty and kept marks have no end.
     """
 
     text: str = ""

@@ -27,10 +27,9 @@ class MarkupOptions:
     in `non_splitting_tags` do not. For all other elements of XML, `outline_detection` decides: if it is true, their
     tags end a text unless they are surrounded by text; if it is false, they do not.
 
-    `languages` is the source language, or "" for that of the element around all text, and the target language. If they
-    are given, attributes that name the source language name the target language in a translation, and elements in
-    another language are not translated (mt.text.markup.attributes). In a `fragment` of a larger text, the element
-    around all text says nothing about the source language.
+    `languages` is the source language, or "" for that of the element around all text, and the target language. They
+    change attributes that name the source language, and keep elements in another one (mt.text.markup.attributes). In a
+    `fragment` of a larger text, the element around all text says nothing about the source language.
     """
 
     ignore_tags: frozenset[str] = frozenset()

@@ -50,11 +50,7 @@ def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
 
 
 MAX_RUN = 50
-"""Maximum number of punctuation characters beside a word that are examined for one mark.
-
-Without the limit, many marks before one long run of punctuation would take quadratic time.
-"""
-
+"""Maximum number of punctuation characters beside a word that are examined for one mark, for linear time."""
 
 MAX_PAIRS = 400
 """Maximum number of pairs of units in one link. In a link of more units, only some of the pairs are aligned."""
@@ -83,9 +79,8 @@ class UnitAlignment:
         """Find the units of both texts and align them. Words of the source are cut at the offsets `cuts`.
 
         Words that were evidently copied are aligned to their copies (`_with_copies`). A source word without an aligned
-        target word gets one from an adjacent source word that has several (`_share`). This is necessary because an
-        aligner that finds one source word for each target word aligns the target's articles and prepositions to the
-        noun of the source.
+        target word gets one from an adjacent source word that has several (`_share`): an aligner with one source word
+        for each target word aligns the target's articles and prepositions to the noun of the source.
         """
         self.source, self.target = source, target
         links = _with_copies(source, target, alignment)
@@ -113,8 +108,7 @@ class UnitAlignment:
         """Align `unaligned`, a source word without alignment, to a target word of the adjacent source word `neighbour`.
 
         `neighbour` must be aligned to several consecutive target words, and loses the first of them if `first` is true,
-        otherwise the last. If this is not possible, or if `unaligned` is a capitalised word within the text, do
-        nothing.
+        otherwise the last. Else, or if `unaligned` is a capitalised word within the text, do nothing.
         """
         begin = self.left[unaligned].begin
         if self.towards[unaligned] or len(self.towards[neighbour]) < 2 or (begin and self.source[begin].isupper()):
@@ -221,9 +215,8 @@ def _is_taken(taken: tuple[bytearray, bytearray], link: Link) -> bool:
 def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Link]:
     """Split the link of a word that is cut at the offsets `cuts` into one link for each part of the word.
 
-    Return `[link]` if the word is not cut, if the source range is not one word, or if the target range does not contain
-    a copy of the word. A number and its ending, such as `5th`, need only a copy of the number,
-    and have no other link if there is one elsewhere.
+    Return `[link]` if the source range is not one word that is cut, or the target range has no copy of it. A number and
+    its ending, such as `5th`, need only a copy of the number, and have no other link if there is one elsewhere.
     """
     (a, b), (c, d) = link
     words = [unit for unit in find_units(source[a:b]) if unit.word]

@@ -58,9 +58,8 @@ class Explainer:
     async def explain(self, sentences: Sequence[tuple[TextPart, Alternative]]) -> list[Explanation]:
         """Return the explanation of each sentence of a text. `sentences` contains pairs (source, best alternative).
 
-        The explanation is empty if a sentence is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights.
-        The attention map of a sentence is left out if, with it, the maps of the text would have more than
-        `options.attention` weights in total.
+        It is empty if a sentence is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights. An attention
+        map is left out if, with it, the maps of the text would have more than `options.attention` weights.
         """
         explanations = []
         weights_left, normalise = self.options.attention, self.context.normaliser.normalise

@@ -23,11 +23,10 @@ class Alternative:
     """One translation of an n-best list.
 
     `score` is the log-probability divided by the length penalty. For a text of several sentences, `log_probability` is
-    the sum over the sentences, `score` is the mean score weighted by tokens, and `pieces` are the pieces of all
-    sentences in order. `pieces` are the model's output. `text` may differ from `pieces`: it can contain restored spans
-    or be in capitals. If `text` comes from a translation memory, `match` is the score of the match. `omitted` are the
-    clauses of the source that are probably missing in `text`, `copied` the words of the source that the model does not
-    know and that `text` contains unchanged; both are known for the best translation only.
+    the sum over the sentences, `score` the mean weighted by tokens. `pieces` are the model's output, from which `text`
+    may differ, as by restored spans. If `text` comes from a translation memory, `match` is the score of the match.
+    Known for the best translation only: `omitted`, the clauses of the source that are probably missing, and `copied`,
+    the words of the source that the model does not know and that `text` contains unchanged.
     """
 
     text: str

@@ -53,15 +53,14 @@ async def translate_sentence(
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
 
-    A sentence that is a glossary term becomes the translation of the term, without a search; a code stays. If the model
-    writes no letter, or knows no letter of the sentence, the result is one alternative without pieces: the source with
-    its glossary terms translated.
+    A sentence that is a glossary term becomes its translation, without a search; a code stays. If the model writes no
+    letter, or knows none of the sentence, the result is one alternative without pieces: the source with its terms
+    translated.
 
-    Most sentences are decoded once. A headline is decoded in title case and in lower case, and the result with the
-    better score is used. A sentence is decoded again if its translation lacks spans, symbols or terms, or is
-    repetitive. It is divided if it is longer than the sentences of the training text, or if its translation omits
-    clauses or is too short. Clauses that are omitted nevertheless are listed in `Alternative.omitted`. `is_part` tells
-    whether `sentence` is a part of a sentence that was divided.
+    Most sentences are decoded once. A headline is decoded in title case and in lower case, and the better result is
+    used. A sentence is decoded again if its translation lacks spans, symbols or terms, or is repetitive. It is divided
+    if it is longer than those of the training text, or if its translation omits clauses (listed in
+    `Alternative.omitted`) or is too short. `is_part` tells whether `sentence` is a part of one that was divided.
 
     Raises:
         RequestError: The model fails on the sentence.
@@ -232,8 +231,7 @@ def _preference(decoded: DecodedVariant) -> float:
 async def _decode_otherwise(variant: SourceVariant, context: SentenceContext) -> DecodedVariant | None:
     """Decode a sentence whose spans the model damages: with other stand-ins for all of them, and without the spans.
 
-    Return the first result with undamaged stand-ins, or else the result without the spans. Most second readings
-    succeed, so that decoding all readings at once would cost more.
+    Return the first result with undamaged stand-ins, or else that without the spans. Most second readings succeed.
     """
     for reading in (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS):
         other = _read(variant, reading, context)
@@ -339,8 +337,7 @@ async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceConte
 async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
     """Decode again, with repeated n-grams forbidden, if a translation is endless (`is_endless`).
 
-    Return the result that is not endless. If both results or neither of them is endless, return the shorter one. If
-    `decoded` already forbids repeated n-grams, return it.
+    Return the result that is not endless, else the shorter one. If `decoded` forbids repeated n-grams, return it.
     """
     options = decoded.request.options
     if options.no_repeat_ngram or not is_endless(decoded, context):

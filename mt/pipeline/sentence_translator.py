@@ -20,6 +20,7 @@ from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import (
     copies_marked_words,
     find_tags,
+    has_foreign_marks,
     has_unusual_marks,
     keeps_marks,
     move_marks,
@@ -79,26 +80,28 @@ class SentenceTranslator:
         is_kept = keeps_marks(part.text, translated.best.text)
         if (is_kept and not has_unusual_marks(part.text)) or self._has_marked_term(part):
             return translated
-        other = await self._translate_marked(part, no_break_spaces, markdown=True)
-        if not keeps_marks(part.text, other.best.text) or (is_kept and not other.exceeds(translated, _HANDICAP)):
+        other = await self._translate_marked(part, no_break_spaces, marks=True)
+        if not keeps_marks(part.text, other.best.text):
             return translated
-        moved = move_marks(other.best.text, translated.best.text) if is_kept else other.best.text
-        if not moved:
-            is_copy = copies_marked_words(part.text, translated.best.text)
-            return other if is_copy or other.exceeds(translated, _HANDICAP_OF_PLACES) else translated
+        if not is_kept or has_foreign_marks(part.text):
+            return other
+        if not other.exceeds(translated, _HANDICAP):
+            return translated
+        moved, is_complete = move_marks(other.best.text, translated.best.text)
+        is_clear = is_complete or copies_marked_words(part.text, translated.best.text)
+        if not (is_clear or other.exceeds(translated, _HANDICAP_OF_PLACES)):
+            return translated
         return replace(other, alternatives=(with_text(other.best, moved), *other.alternatives[1:]))
 
     def _has_marked_term(self, part: TextPart) -> bool:
         """Return whether a term contains a mark of emphasis or of a link."""
         terms = self.context.terms.find(part.text, self.context.source, part.kept_ranges)
-        tags = find_tags(part.text, markdown=True) if terms else ()
+        tags = find_tags(part.text, marks=True) if terms else ()
         return any(term.begin < tag.end and tag.begin < term.end for term in terms for tag in tags)
 
-    async def _translate_marked(
-        self, part: TextPart, no_break_spaces: bool, markdown: bool = False
-    ) -> TranslatedSentence:
-        """Translate a sentence with tags. `markdown` tells whether emphasis and links in Markdown are tags."""
-        inline = read_marked_sentence(part.text, part.kept_ranges, markdown)
+    async def _translate_marked(self, part: TextPart, no_break_spaces: bool, marks: bool = False) -> TranslatedSentence:
+        """Translate a sentence with tags. `marks` tells whether those of emphasis and links are tags."""
+        inline = read_marked_sentence(part.text, part.kept_ranges, marks)
         if inline and inline.built:
             marked = inline.built.segment
             bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)

@@ -36,11 +36,8 @@ MAX_SEARCHES = 2
 """Maximum number of constrained searches of one sentence."""
 
 MIN_BEAMS = 8
-"""Minimum number of beams of a constrained search. They are divided among hypotheses with 0, 1, 2, ... terms.
-
-This and MANY_TERMS_BEAMS are the only two beam sizes, because only the compiled kernels decode searches with different
-beam sizes in one batch.
-"""
+"""Minimum number of beams of a constrained search. They are divided among hypotheses with 0, 1, 2, ... terms. This and
+MANY_TERMS_BEAMS are the only two, because only the compiled kernels decode several beam sizes in one batch."""
 
 MANY_TERMS_BEAMS = 16
 """Minimum number of beams of a constrained search for more than two terms. With 8 beams, more searches fail."""
@@ -52,10 +49,7 @@ MAX_TERMS = 12
 """Maximum number of terms that a search must write. The other terms are substituted afterwards."""
 
 MAX_TERM_CHARACTERS = 300
-"""Maximum number of characters of all terms that a search must write. The other terms are substituted afterwards.
-
-The tables of a search grow with the square of this number.
-"""
+"""Maximum number of characters of all terms that a search must write: its tables grow with the square of it."""
 
 MAX_WORDS_ALONE = 4096
 """Maximum number of entries of the cache `SentenceContext.words_alone`. A full cache is cleared."""

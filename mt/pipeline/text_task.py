@@ -22,7 +22,7 @@ from mt.text import protect, segment
 from mt.text.alignment import Range
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
-from mt.text.markup.strings import MESSAGE, split_marked_text
+from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text
 from mt.text.normalise import remove_invisible
 from mt.text.numbers import mend_numbers
 from mt.text.segment import TextPart
@@ -38,8 +38,8 @@ AnyRoutine = Routine[TranslatedSentence] | Routine[list[Explanation]]
 class TextTask:
     """Translation of a text. There is one routine for each sentence, and then one routine for the explanations.
 
-    The caller must call `plan` until `planned` is true. Then it must take the calls of the routines (`take_calls`), and
-    answer them (`resume`), until `done` is true.
+    The caller calls `plan` until `planned` is true, then answers (`resume`) the calls of the routines (`take_calls`)
+    until `done` is true.
     """
 
     text: str
@@ -264,18 +264,18 @@ class TextPlanner(SentenceTranslator):
                 yield from self._split(part, moved, list_language)
 
     def _split(self, part: TextPart, kept: Sequence[Range], list_language: str) -> Iterator[TextPart]:
-        """Yield the list marker of a part, if any, then the rest of the part.
+        """Yield the list marker and the outer marks of emphasis of a part, if any, and the rest of the part.
 
         A rest that is too long is split into pieces of a length that the training text of the model covers.
         """
         if part.kept:
             yield part
             return
-        marker = protect.list_marker_length(part.text, list_language) if self.protect else 0
-        text = part.text[marker:]
-        _, kept = split_ranges(kept, [part.text[:marker], text])
-        if marker:
-            yield TextPart(part.text[:marker], kept=True)
+        begin, end = self._inner_range(part.text, list_language)
+        before, text, after = part.text[:begin], part.text[begin:end], part.text[end:]
+        _, kept, _ = split_ranges(kept, [before, text, after])
+        if before:
+            yield TextPart(before, kept=True)
         protects = self.protect or bool(kept)
         if protects and self._is_untranslatable(text, kept):
             yield TextPart(text, kept=True, kept_ranges=kept)
@@ -294,6 +294,15 @@ class TextPlanner(SentenceTranslator):
                     parts = list(short)
                     ranges_of = split_ranges(ranges, [part.text for part in parts])
                     yield from (replace(part, kept_ranges=own) for part, own in zip(parts, ranges_of, strict=True))
+        if after:
+            yield TextPart(after, kept=True)
+
+    def _inner_range(self, sentence: str, list_language: str) -> Range:
+        """Return the range of a sentence without its list marker and its outer marks of emphasis."""
+        marker = protect.list_marker_length(sentence, list_language) if self.protect else 0
+        begin, end = inner_range(sentence[marker:]) if self.protect else (0, len(sentence))
+        is_whole = end - begin == len(sentence) - marker or self._has_marked_term(TextPart(sentence, kept=False))
+        return (marker, len(sentence)) if is_whole else (marker + begin, marker + end)
 
     def _fits(self, text: str, kept: Sequence[Range] = (), longest: int = _LONGEST_SENTENCE) -> bool:
         """Return whether the model accepts a text that is at most `longest` times a sentence that it covers."""

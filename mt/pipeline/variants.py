@@ -114,8 +114,7 @@ class SentenceContext:
     ) -> "SourceVariant":
         """Return the variant of a text in which stand-ins replace some protected spans, and others are removed.
 
-        Emoji are removed, and so are spans for which there is no stand-in. Spans that overlap a range in `terms` are
-        not protected, except numbers and `kept` ranges.
+        Emoji and spans without a stand-in are removed. Spans in `terms` are not protected, except numbers and `kept`.
         """
         spans = tuple(
             span

@@ -135,9 +135,8 @@ def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
 def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[ProtectedSpan]:
     """Return the spans that do not occur in a translation as often as in the source.
 
-    A number may occur more often than in the source, because a model may write a number word in digits. The separators
-    of a number may be those of the target language, as in 1.200,50 for 1,200.50. The text of a KEPT span may also occur
-    more often, because it may be an ordinary word.
+    A number may occur more often, because a model may write a number word in digits, and have the separators of the
+    target language, as in 1.200,50 for 1,200.50. A KEPT span may occur more often, because it may be an ordinary word.
     """
     if not spans:
         return []

@@ -79,11 +79,12 @@ _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", no
 _LABEL = re.compile(
     r"\A\W{0,5}(?:(?:VERY|IMPORTANT|PLEASE) ){0,2}(?:NOTE|WARNING|CAUTION|IMPORTANT|DANGER|ACHTUNG|WARNUNG|HINWEIS"
     r"|WICHTIG|VORSICHT|REMARQUE|ATTENTION|AVERTISSEMENT)[ \u00a0\u202f]?:\s+(?=.*[a-zß-ÿ]{2})"
+    r"|\A\*[a-zß-ÿ][^*\n]{0,40}\*\s+(?=[A-Z]\w{0,3}\b)"  # *sighs* I know
 )
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
 _HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
-_EMPHASIS_END = re.compile(r"(?<=\S)\*{1,3}(?=\s|\Z)\s*")  # that of Markdown, after a full stop
+_EMPHASIS = re.compile(r"((?<!\w)[*_]{1,3}(?=\w))|(?<=\S)(?:[*_~]{1,3}|'{3}|(?:\[/\w{1,9}\])+)(?=\s|\Z)")
 _AFTER_EMOJI = re.compile(rf"(?<=[^\W_])\s(?!{_HEART})[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*\s+(?=[A-ZÀ-ÖØ-Þ])")
 
 
@@ -174,9 +175,8 @@ def _joined(group: Sequence[TextPart]) -> TextPart:
 def join_parts(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> str:
     """Concatenate parts, with a translation in place of each part that is not kept. Return the translated text.
 
-    `source` and `target` are languages. Kept text is unchanged, except between sentences. If the target language has no
-    spaces between sentences, single spaces between translations are dropped. If only the source language has none, a
-    space is added between translations.
+    `source` and `target` are languages. Kept text is unchanged, but single spaces between translations are dropped if
+    the target language has no spaces between sentences, and added if only the source language has none.
     """
     return "".join(part.text for part in lay_out(parts, translations, source, target))
 
@@ -226,9 +226,8 @@ def _tables(text: str) -> Iterator[tuple[str, int]]:
 def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
     """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
-    An item has two characters or more and does not begin in lower case, or is a cell of a row of a table. Other texts
-    are parts of a formula or command. The fields of a record such as `"Red hat";7,50;red` are items, too,
-    if it belongs to one of the `tables` of the text.
+    An item has two characters or more and does not begin in lower case, or is a cell of a row of a table, or a field of
+    a record such as `"Red hat";7,50;red` of one of the `tables` of the text. Others are parts of a formula or command.
     """
     for mark, no_record in _NO_RECORD.items():
         if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
@@ -248,9 +247,8 @@ def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
 def _continues(text: str, begin: int, line_break: re.Match[str], language: str) -> bool:
     """Return whether a sentence of the paragraph that begins at `begin` continues after a line break.
 
-    The line ends within a word. Or the line is long, and ends with a word such as "the", or the paragraph begins with a
-    capital and the next line begins with a small letter and is long or ends a sentence. Or the paragraph is an item of
-    a list, and the next line is indented.
+    The line ends within a word. Or it is long, and ends with a word such as "the", or the paragraph begins with a
+    capital and the next line with a small letter, and this is long, ends a sentence, or is indented below an item.
     """
     before = _LINE.match(text, text.rfind("\n", begin, line_break.start()) + 1 or begin)
     after = _LINE.match(text, line_break.end())
@@ -277,9 +275,8 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
-    A number such as `3.` or `II.` is joined with the sentence after it. A sentence does not begin inside a name such as
-    `ASP.NET` or an operator such as `!=`, nor in lower case after an abbreviation such as `a.m.`, nor after one such as
-    `approx.`. It ends at an emoji before a capital.
+    A number such as `3.` or `II.` is joined with the sentence after it. No sentence begins in a name such as `ASP.NET`
+    or an operator such as `!=`, nor in lower case after an abbreviation. One ends at an emoji before a capital.
     """
     begin = end = 0
     names = _DOTTED_NAME.finditer(paragraph) if _DOT_WITHIN.search(paragraph) else ()
@@ -331,6 +328,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     normalised = normalise_text(paragraph)
     plain = plain_spaces(normalised.text).translate(_PLAIN_QUOTES)
     plain = plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
+    plain = _EMPHASIS.sub(lambda mark: ("/" if mark[1] else " ") * len(mark[0]), plain)
     try:
         sentences: list[str] = sentencex.segment(primary_language(language), plain)
     except BaseException as error:
@@ -341,7 +339,6 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     if not paragraph.isascii() and primary_language(language) != "de":  # nouns of German have capitals
         ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if not _is_open(paragraph, match, language)}
     ends |= {label.end()} if (label := _LABEL.match(paragraph)) else set()
-    ends = {mark.end() if (mark := _EMPHASIS_END.match(paragraph, end)) else end for end in ends} - {len(paragraph)}
     return [paragraph[begin:end] for begin, end in pairwise([0, *sorted(ends), len(paragraph)])]
 
 

@@ -119,10 +119,9 @@ def without_damage(text: str) -> str:
 def mend_marks(source: str, translation: str, language: str) -> str:
     """Mend the punctuation of a translation into `language`.
 
-    The lost mark of a quotation is written, and the spaces of a dash between words. Runs of `!` and `?` that are
-    longer than those of the source are shortened, and spaces after opening quotes removed. A bracket or quotation mark
-    that the source closes at its end is closed. The `!` or `?` that ends the source ends the translation instead of a
-    full stop, and a full stop instead of a semicolon.
+    The lost mark of a quotation is written, and spaces of a dash between words. Longer runs of `!` and `?` than those
+    of the source are shortened, and spaces after opening quotes removed. A bracket or quotation mark that the source
+    closes at its end is closed. The `!`, `?` or full stop that ends the source ends the translation.
     """
     if _SPACED_DASH.search(source) and not _DASH_AT_WORD.search(source):
         translation = _DASH_AT_WORD.sub(" – ", translation)

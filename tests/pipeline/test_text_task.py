@@ -183,6 +183,18 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["the **File** menu", "the File menu"],
         "das **Datei** Menü",
     ),
+    "marks around a sentence stay outside": (
+        {"No!": ["Nein!"]},
+        "**No!**",
+        ["No!"],
+        "**Nein!**",
+    ),
+    "marks that no documentation has are read as tags": (
+        {"a [b]big[/b] man": ["3|ein [b]big[/b] Mann"], "a big man": ["1|ein großer Mann"]},
+        "a [b]big[/b] man",
+        ["a [b]big[/b] man", "a big man"],
+        "ein [b]großer[/b] Mann",
+    ),
     "emphasised words are read in two ways, and the better one is used": (
         {"a *big* man": ["1|ein *big* Mann"], "a big man": ["2|ein großer Mann"]},
         "a *big* man",

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.markup.strings import find_tags, has_unusual_marks, keeps_marks, read_marked_sentence, split_marked_text
+from mt.text.markup.strings import (
+    find_tags,
+    has_unusual_marks,
+    inner_range,
+    keeps_marks,
+    move_marks,
+    read_marked_sentence,
+    split_marked_text,
+)
 
 WITHOUT_TAGS = [
     *("a < b and c > d", "I <3 you", "<anna@example.org>", "x<y and y>z", "List<String> x", "vector<p>", "a<b>c"),
@@ -61,7 +69,7 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         *(
             (text, [], False)
             for text in (
-                "_id_ of a",
+                "_only_ _id_ of a",
                 "the __init__ of it",
                 "a_b and c_d e",
                 "a[i] and b[/i]",
@@ -73,10 +81,43 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         (r"\*a\*", [], False),
     ],
 )
-def test_emphasis_and_links_of_markdown(text: str, marks: list[str], unusual: bool) -> None:
-    assert [text[tag.begin : tag.end] for tag in find_tags(text, markdown=True)] == marks
+def test_emphasis_and_links(text: str, marks: list[str], unusual: bool) -> None:
+    assert [text[tag.begin : tag.end] for tag in find_tags(text, marks=True)] == marks
     assert has_unusual_marks(text) is unusual
     assert keeps_marks(text, text) and keeps_marks(text, "a dog") is not bool(marks)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "inner"),
+    [
+        ("**It is.**", "It is."),
+        ("_It is a dog_", "It is a dog"),
+        ("**It is *so* big.**", "It is *so* big."),
+        ("**It is.", "It is."),
+        ("It is.**", "It is."),
+        ("*See the shop", "See the shop"),  # a footnote
+        *(
+            (text, text)
+            for text in ("**a** or **b.**", "**File**", "*args", "__init__", "x_", r"\*a\*", "*a* b", "*", "* a *")
+        ),
+    ],
+)
+def test_marks_around_a_sentence(sentence: str, inner: str) -> None:
+    assert sentence[slice(*inner_range(sentence))] == inner
+
+
+@pytest.mark.parametrize(
+    ("translation", "marked", "moved"),
+    [
+        ("a **big red** dog", "a **Red** cat", ("a big **red** dog", True)),
+        ("*is* no **dog**", "*no* **cat**", ("is *no* **dog**", False)),
+        ("**a** dog or *a* dog", "*dog* is **b**", ("**a** dog or *a* dog", False)),
+        ("**a** b", "**a** **b**", ("**a** b", False)),
+        ("**a** b *c*", "**c** d *e*", ("**a** b *c*", False)),  # two marks of one word
+    ],
+)
+def test_marks_are_moved(translation: str, marked: str, moved: tuple[str, bool]) -> None:
+    assert move_marks(translation, marked) == moved
 
 
 @pytest.mark.parametrize(
@@ -133,6 +174,7 @@ def test_kept_ranges_of_a_sentence_with_tags() -> None:
         ("Call <code>foo <b>x</b></code> now", "Call foo x now", ["foo x"]),
         ('Say <span translate="no">Hello</span> <b class="notranslate">you</b>', "Say Hello you", ["Hello", "you"]),
         ("<script>a b</script> The dog", "The dog", []),
+        ("It is.<ref>Tom 12</ref> So", "It is.Tom 12 So", ["Tom 12"]),
         ("Hello&nbsp;<b>friend</b>&#160;now &amp; then", "Hello friend now &amp; then", []),
     ],
 )

@@ -71,8 +71,7 @@ class _Placement:
     def _place_spans(self, parent: int, numbers: Sequence[int]) -> None:
         """Place the non-empty marks `numbers`, which are the children of mark `parent`.
 
-        First, kept marks with a copy in the target are placed, then marks with aligned words in descending order of
-        their scores, and last all others.
+        First, kept marks with a copy are placed, then marks with aligned words by their scores, and last all others.
         """
         allowed = self.allowed(parent)
         unused = set(allowed)
@@ -129,9 +128,9 @@ class _Placement:
         )
 
     def _is_name(self, mark: Mark) -> bool:
-        """Return whether a mark encloses a word in capitals, such as the name of a button, and no other mark."""
+        """Return whether a mark encloses a capital or a number, as in the name of a button, and no other mark."""
         text = self.units.source[mark.begin : mark.end]
-        return not mark.kept and len(text) > 2 and text[0].isupper() and mark not in self._parents
+        return not mark.kept and len(text) > 2 and not text[0].islower() and mark not in self._parents
 
     @cached_property
     def _parents(self) -> frozenset[Mark]:
@@ -147,10 +146,9 @@ class _Placement:
     def _best(self, mark: Mark, allowed: range, unused: set[int]) -> tuple[float, range] | None:
         """Return (score, range) of the consecutive units in `unused` that best translate the words of a mark.
 
-        Return None if no unit in `unused` is aligned to the mark. The score of a range is the sum of the scores of its
-        units. A unit scores +1 if all source words aligned to it are in the mark, -1 if none is, and 0 if it is not
-        aligned. If several ranges have the best score, the longest is chosen. Thus a range may include a single word
-        that does not translate the mark, if it is between translations of two words of the mark.
+        Return None if no unit in `unused` is aligned to the mark. The score of a range is the sum of its units' scores:
+        +1 if all source words aligned to it are in the mark, -1 if none is, and 0 if it is not aligned. Of ranges with
+        the best score, the longest is chosen: it may include one other word between two translations.
         """
         covered = self.units.covered(mark.begin, mark.end)
         inside = [j for j in self.units.aligned(covered, allowed) if j in unused]
@@ -186,8 +184,8 @@ class _Placement:
     def place_by_position(self, mark: Mark, allowed: range, unused: set[int]) -> range:
         """Return target units for a mark without aligned words, at the relative position of the mark.
 
-        The position is relative to the nearest aligned words before and after the mark. For a kept mark, the range is
-        empty, so that the kept text replaces no word. The ending of a number follows the number.
+        It is relative to the nearest aligned words beside the mark. The range of a kept mark is empty, so that its text
+        replaces no word. The ending of a number follows the number.
         """
         right = self.units.right
         words = self.units.words(mark.begin, mark.end)
@@ -218,11 +216,9 @@ class _Placement:
         """Return (before, low, after, high) for the nearest aligned words before and after a mark.
 
         `among` contains source words, and the words of the mark are `among[first]` to `among[last]`. `before` and
-        `after` are the indices in `among` of the nearest aligned words. `low` is the last unit in `allowed` that is
-        aligned to the word before, and `high` the first unit that is aligned to the word after. If no word before the
-        mark is aligned, `before` is -1 and `low` is the unit before `allowed`. If no word after the mark is aligned,
-        `after` is `len(among)` and `high` is the unit after `allowed`. If `low` would not be less than `high`, the
-        result is the same as without any aligned word.
+        `after` are the indices in `among` of the nearest aligned words, or -1 and `len(among)`. `low` is the last unit
+        in `allowed` that is aligned to the word before, `high` the first that is aligned to the word after, or the unit
+        beside `allowed`. If `low` would not be less than `high`, the result is that without any aligned word.
         """
         before = next((k for k in range(first - 1, -1, -1) if self.units.aligned(among[k : k + 1], allowed)), -1)
         after = next(
@@ -235,8 +231,7 @@ class _Placement:
     def _place_punctuation(self, mark: Mark, allowed: range, unused: set[int]) -> range:
         """Return target units for a mark around punctuation only.
 
-        They are equivalent punctuation in `unused`, near the relative position of the mark. Return an empty range if
-        `unused` contains no equivalent punctuation, or if the mark is kept.
+        They are equivalent punctuation in `unused`, near the relative position; none if the mark is kept.
         """
         kinds = self.units.kinds(mark.begin, mark.end)
         same = {j for j in allowed if j in unused and self.units.kind(j) in kinds}
@@ -267,9 +262,8 @@ class _Placement:
     ) -> int:
         """Walk from `unit` over the punctuation beside it. Return the last unit found whose kind is in `kinds`.
 
-        Punctuation of other kinds is skipped. If no unit is found, return `unit`. `step` is 1 to walk forward, -1 to
-        walk backward. The walk ends at the first word, at the first unit outside of `allowed` or `unused`, and after
-        MAX_RUN units.
+        Punctuation of other kinds is skipped. If no unit is found, return `unit`. `step` is 1 or -1. The walk ends at
+        the first word, at the first unit outside of `allowed` or `unused`, and after MAX_RUN units.
         """
         reached = unit
         for at in range(unit + step, unit + step * (MAX_RUN + 1), step):
@@ -305,9 +299,8 @@ class _Placement:
     def _before(self, number: int, following: Sequence[int]) -> int | None:
         """Return the target offset of an empty mark, directly before the translation of the next source word.
 
-        The next source word is `following[0]`. The offset is also before a mark that begins with this word, and before
-        the translation of the punctuation between the empty mark and the word. Return None if there is no next word, or
-        if it is not aligned.
+        This word is `following[0]`. The offset is also before a mark that begins with it, and before the translation of
+        the punctuation between the empty mark and it. Return None if there is no such word, or if it is not aligned.
         """
         if not following:
             return None
@@ -328,8 +321,7 @@ class _Placement:
     def _between_spaces(self, source_place: int, place: int) -> int:
         """Return `place` - 1 if `place` follows two spaces in the target and the source has a space at `source_place`.
 
-        In all other cases, return `place`. An empty mark between two spaces of the source is thus placed between two
-        spaces of the target.
+        In all other cases, return `place`: a mark between two spaces stays between two spaces.
         """
         source, target = self.units.source, self.units.target
         spaced = source[source_place : source_place + 1].isspace()
@@ -338,10 +330,9 @@ class _Placement:
     def _after(self, number: int, preceding: Sequence[int], followed: bool) -> int | None:
         """Return the target offset of an empty mark, after the translation of the source word before the mark.
 
-        The source word is `preceding[-1]`. The offset is also after the translation of the punctuation between the word
-        and the mark and, if the mark is glued, after a mark that ends with the word. If no source word follows the mark
-        (`followed` is false), a word without alignment counts as aligned to the last target word. Return None if the
-        word has no alignment, or if no source word precedes the mark.
+        This word is `preceding[-1]`. The offset is also after the translation of the punctuation between it and the
+        mark and, if the mark is glued, after a mark that ends with it. If no source word follows (`followed` is false),
+        a word without alignment counts as aligned to the last target word. Return None if there is no aligned word.
         """
         if not preceding:
             return None

@@ -8,6 +8,7 @@ decoded: they are protected in the text, and stay as they are. A tag may be writ
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 
 from mt.text.alignment import Range
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, ElementIndex
@@ -23,18 +24,24 @@ _TAG = re.compile(
     r"(?:\s(?(escaped)(?:(?!&[lg]t;)[^<>]){0,1000}|[^<>]{0,1000}))?(?P<empty>/?)(?(escaped)&gt;|>)"
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
-_MARKS = re.compile(  # of Markdown, BBCode, wikis and LaTeX
-    r"(?<![*\w\\'])(?P<open>\*{1,3}|'{3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])[^*\n]{0,1000}?"
-    r"(?<=[^\s*\\])(?P<close>(?P=open))(?![*\w'])"
-    r"|(?<!\w)(?P<tag>\[(?P<name>b|center|color|font|i|quote|size|u|url)(?:=[^\[\]\n]{1,500})?\])[^\n]{1,1000}?(?P<end>\[/(?P=name)\])"
-    r"|(?P<macro>\\(?:emph|text(?:bf|it|sc|sf)|underline)\{)[^{}\n]{1,1000}(?P<brace>\})"
-    r"|(?<![\w\\])(?P<bracket>!?\[)(?=[^\W_])[^\[\]\n]{1,1000}(?P<target>\]\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\))"
+_SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them, examples)
+    ("emphasis", r"(?<![*\w\\'])(?:\*{1,3}|'{3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])",
+     r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])", "*a*, **a**, '''a''' and _a b_"),
+    ("bbcode", r"(?<!\w)\[(?P<name>b|center|color|font|i|quote|size|u|url)(?:=[^\[\]\n]{1,500})?\]",
+     r"[^\n]{1,1000}?", r"\[/(?P=name)\]", "[b]a[/b] and [url=x]a[/url]"),
+    ("latex", r"\\(?:emph|text(?:bf|it|sc|sf)|underline)\{", r"[^{}\n]{1,1000}", r"\}", r"\emph{a}"),
+    ("link", r"(?<![\w\\])!?\[(?=[^\W_])", r"[^\[\]\n]{1,1000}",
+     r"\]\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\)", "[a](x) and ![a](x.png)"),
+)  # fmt: skip
+_MARKS = re.compile(
+    "|".join(rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})" for name, before, words, after, _ in _SYNTAXES)
 )
-_MARK = re.compile(r"[*_]|'''|\]\(|\[/|\\[etu]")  # a fast test
-_PAIRS = ("open", "close"), ("tag", "end"), ("macro", "brace"), ("bracket", "target")
+_MARK = re.compile(r"[*_]|'{3}|\]\(|\[/|\\[etu]")  # a fast test
+_FIRST_MARK = re.compile(r"(?:\*{1,3}|'{3}|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_'])")
+_LAST_MARK = re.compile(r"(?<=[^\s*_'\\])(?:\*{1,3}|'{3}|_{1,2})\Z")
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
-_UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
+_UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "ref", "samp", "script", "style", "tt", "var"})
 _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
 _NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
 _OBJECT = "\ufffc"
@@ -58,53 +65,82 @@ class StringTag:
 
 def keeps_marks(text: str, translation: str) -> bool:
     """Return whether a translation has as much emphasis and as many links as its text, if this has any."""
-    count = len(_MARKS.findall(text)) if _MARK.search(text) else 0
-    return not count or count == len(_MARKS.findall(translation))
+    count = len(_find_marks(text))
+    return not count or count == len(_find_marks(translation))
 
 
 def has_unusual_marks(text: str) -> bool:
-    """Return whether a text has links or emphasis that models may not know from documentation.
+    """Return whether a text has links or emphasis that models may not know, unlike `**File**` or the name `**Tom**`."""
+    return any(not mark["emphasis"] or text[mark.end("emphasis")].islower() for mark in _find_marks(text))
 
-    They know labels such as `**File**`. Emphasised words with a capital may also be names.
-    """
-    found = _MARKS.finditer(text) if _MARK.search(text) else ()
-    return any(not mark["open"] or text[mark.end("open")].islower() for mark in found)
+
+def has_foreign_marks(text: str) -> bool:
+    """Return whether a text has marks that models do not know from documentation, which has those of Markdown."""
+    return any(mark["bbcode"] or mark["latex"] or mark["emphasis"] == "'''" for mark in _find_marks(text))
+
+
+def _find_marks(text: str) -> list[re.Match[str]]:
+    return [*_MARKS.finditer(text)] if _MARK.search(text) else []
+
+
+def inner_range(sentence: str) -> Range:
+    """Return the range of a sentence without marks of emphasis around all of it, or of several sentences."""
+    first, last = _FIRST_MARK.match(sentence), _LAST_MARK.search(sentence)
+    opening, closing = first[0] if first else "", last[0] if last else ""
+    begin, end = len(opening), len(sentence) - len(closing)
+    if opening == closing:  # a label such as **File** stays: models know these from documentation
+        is_sentence = "_" in opening or sentence[end - 1 : end] in tuple(".!?…")
+        return (begin, end) if is_sentence and opening not in sentence[begin:end] else (0, len(sentence))
+    opens = "_" not in opening and opening not in sentence[begin:] and sentence[begin].isupper()
+    closes = "_" not in closing and closing not in sentence[:end]
+    return begin if opens else 0, end if closes else len(sentence)
 
 
 def copies_marked_words(text: str, translation: str) -> bool:
     """Return whether a translation has emphasised words of its text, or marks of other kinds than emphasis."""
-    written = {mark[0].casefold() for mark in _MARKS.finditer(translation)}
-    return any(not mark["open"] or mark[0].casefold() in written for mark in _MARKS.finditer(text))
+    written = {mark[0].casefold() for mark in _find_marks(translation)}
+    return any(not mark["emphasis"] or mark[0].casefold() in written for mark in _find_marks(text))
 
 
-def move_marks(translation: str, marked: str) -> str:
-    """Return a translation with its marks around the words that are marked in another one; "" if it lacks some."""
-    for mark in reversed([*_MARKS.finditer(translation)]):
-        begin, inner, stop, end = _bounds(mark)
-        translation = translation[:begin] + translation[inner:stop] + translation[end:]
-    for mark in _MARKS.finditer(marked):
-        _, inner, stop, _ = _bounds(mark)
-        places = [*re.finditer(rf"(?<!\w){re.escape(marked[inner:stop])}(?!\w)", translation)]
-        if len(places) != 1:
-            return ""
-        translation = translation[: places[0].start()] + mark[0] + translation[places[0].end() :]
-    return translation
+def move_marks(translation: str, marked: str) -> tuple[str, bool]:
+    """Return a translation with its marks around the words that are marked in another one, and whether it has all."""
+    own, others = ([_bounds(mark) for mark in _find_marks(text)] for text in (translation, marked))
+    bare, end, places, complete = "", 0, list[Range](), len(own) == len(others)
+    signs, wanted = (
+        [text[b:i] + text[s:e] for b, i, s, e in marks] for text, marks in ((translation, own), (marked, others))
+    )
+    for begin, inner, stop, after in own:
+        bare += translation[end:begin] + translation[inner:stop]
+        places.append((len(bare) - stop + inner, len(bare)))
+        end = after
+    bare += translation[end:]
+    for number, (_, inner, stop, _) in enumerate(others):
+        words = [*islice(re.finditer(rf"(?<!\w){re.escape(marked[inner:stop])}(?!\w)", bare, re.IGNORECASE), 2)]
+        complete &= len(words) == 1
+        places[number : number + 1] = [words[0].span()] if len(words) == 1 else places[number : number + 1]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    if not (complete or signs == wanted) or any(places[one][1] > places[two][0] for one, two in pairwise(order)):
+        return translation, False
+    for number in reversed(order):
+        (begin, stop), (first, inner, last, after) = places[number], others[number]
+        bare = bare[:begin] + marked[first:inner] + bare[begin:stop] + marked[last:after] + bare[stop:]
+    return bare, complete
 
 
 def _bounds(mark: re.Match[str]) -> tuple[int, int, int, int]:
     """Return the offsets at which the mark before the words begins and ends, then those of the mark after them."""
-    first, last = next(pair for pair in _PAIRS if mark[pair[0]])
-    return *mark.span(first), *mark.span(last)
+    last = str(mark.lastgroup)
+    return *mark.span(last.removesuffix("_end")), *mark.span(last)
 
 
-def find_tags(text: str, markdown: bool = False) -> list[StringTag]:
+def find_tags(text: str, marks: bool = False) -> list[StringTag]:
     """Return the tags, the comments and the statements of templates and ICU messages of a text, in order.
 
-    A statement is a tag with the name STATEMENT. Tags in the code of templates are left out. With `markdown`, the marks
+    A statement is a tag with the name STATEMENT. Tags in the code of templates are left out. With `marks`, those
     of emphasis and links (of Markdown, BBCode, wikis and LaTeX) are tags, too.
     """
     templates = [*find_templates(text), *_message_syntax(text)]
-    if not (templates or markdown or _ANGLE.search(text)):
+    if not (templates or marks or _ANGLE.search(text)):
         return []
     code = bytearray(len(text) if templates else 0)
     for template in templates:
@@ -119,9 +155,10 @@ def find_tags(text: str, markdown: bool = False) -> list[StringTag]:
         alone = not match["name"] or match["empty"] or name in VOID or (name in BLOCKS and not attached)
         if partner >= 0 or alone:
             tags.append(StringTag(begin, end, name, matches[partner].start() if partner >= 0 else -1))
-    for match in _MARKS.finditer(text) if markdown else ():
+    taken = {place for tag in tags for place in range(tag.begin, tag.end)}
+    for match in _find_marks(text) if marks else ():
         begin, inner, stop, end = _bounds(match)
-        if not any(tag.begin < end and begin < tag.end for tag in tags):
+        if taken.isdisjoint(range(begin, end)):
             tags += StringTag(begin, inner, "strong", stop), StringTag(stop, end, "strong", begin)
     return sorted(tags, key=lambda tag: tag.begin)
 
@@ -146,8 +183,7 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
     """Yield the sentences and kept parts of a text that may contain tags, as `split_text` does.
 
     Tags of blocks, statements of templates, and line breaks after a sentence, before a bullet or, in a table, before a
-    capital, are kept parts. Other tags do not affect the ends of sentences. An end tag belongs to the part before it, a
-    start tag to that after it.
+    capital, are kept parts. Other tags do not affect the ends of sentences: an end tag belongs to the part before it.
     """
     tags = find_tags(text)
     if not tags:
@@ -190,12 +226,9 @@ def _sign(tag: StringTag, text: str) -> str:
     return _OBJECT if tag.partner in (-1, tag.end) else ""
 
 
-def read_marked_sentence(sentence: str, kept: Sequence[Range], markdown: bool = False) -> InlineText[str] | None:
-    """Return the inline items of a sentence with tags. Return None if it has no tag, or a tag in a `kept` range.
-
-    `markdown` tells whether the marks of emphasis and links in Markdown are tags.
-    """
-    tags = find_tags(sentence, markdown)
+def read_marked_sentence(sentence: str, kept: Sequence[Range], marks: bool = False) -> InlineText[str] | None:
+    """Return the inline items of a sentence with tags (`find_tags`). None: it has none, or one in `kept`."""
+    tags = find_tags(sentence, marks)
     if not tags or any(begin < tag.end and end > tag.begin for begin, end in kept for tag in tags):
         return None
     items: list[InlineItem[str]] = []

@@ -29,6 +29,8 @@ Replaced = Callable[[WordModels], Mapping[str, Any]]
 class Application(AppThread):
     """A running service. `keys` are "rich", without a quota, and "poor", with 20 characters."""
 
+    detector: type[Any] = Guesses
+
     def __init__(
         self, ways: Mapping[str, WordOrder] = {"en-de": upper}, replaced: Replaced = lambda _: {}, **settings: Any
     ) -> None:
@@ -39,7 +41,7 @@ class Application(AppThread):
         self.keys: dict[str, str] = {}
         self.models: WordModels
         self.services: Services
-        self._ways, self._replaced = ways, replaced
+        self.ways, self._replaced = ways, replaced
         super().__init__(
             self._app,
             http=Connections(self.settings.read_timeout_seconds, 900).protocol(),
@@ -52,8 +54,8 @@ class Application(AppThread):
         self.renew()
 
     def _app(self) -> FastAPI:
-        self.models = WordModels(self._ways)
-        app = create_app(self.settings, cast(Fleet, self.models), self.database, Guesses)
+        self.models = self.make_models()
+        app = create_app(self.settings, cast(Fleet, self.models), self.database, self.detector)
         lifespan = app.router.lifespan_context
 
         @asynccontextmanager
@@ -65,6 +67,9 @@ class Application(AppThread):
 
         app.router.lifespan_context = with_replaced
         return app
+
+    def make_models(self) -> WordModels:
+        return WordModels(self.ways)
 
     def renew(self) -> None:
         """Make new keys, which own nothing, and let the models forget what they were asked."""

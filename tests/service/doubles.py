@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar, TypeVarTuple, Unpack, cast
 
@@ -51,6 +51,10 @@ def upper(words: list[str]) -> list[tuple[str, int]]:
 
 def backwards(words: list[str]) -> list[tuple[str, int]]:
     return [(words[number], number) for number in reversed(range(len(words)))]
+
+
+Describe = Callable[[SentenceTranslation, TranslateOptions], SentenceTranslation]
+"""Function that changes what a model states of a sentence."""
 
 
 class DirectParsers(ParserPool):
@@ -107,6 +111,7 @@ class WordModels:
     ready: bool = True
     failure: Exception | None = None  # of every canary and reload
     canaries: list[tuple[str, str]] = field(default_factory=list)  # texts and callers
+    describe: Describe | None = None
 
     def __post_init__(self) -> None:
         self.opened.set()
@@ -168,6 +173,9 @@ class WordModels:
             raise self.errors.pop(0)
         order = self.ways[str(options.direction)]
         translations = [written(text, options, order) for text in texts]
+        if self.describe:
+            described = ([self.describe(one, options) for one in each.sentences] for each in translations)
+            translations = [replace(a, sentences=tuple(b)) for a, b in zip(translations, described, strict=True)]
         for report in reports_of(answer_of(translations[0], "", "")) if on_sentence else ():
             if "poison" not in report.text.lower():
                 assert on_sentence

@@ -157,7 +157,8 @@ def test_metrics_behind_the_admin_key(application: Application) -> None:
     client = application.client
     assert client.get("/metrics").status_code == 403
     assert client.head("/metrics", headers=bearer(ADMIN)).status_code == 200
-    assert b"mt_requests_total" in client.get("/metrics", headers=bearer(ADMIN)).content
+    refused = b'mt_requests_total{method="GET",route="/metrics",status="403"} 1.0'
+    assert refused in client.get("/metrics", headers=bearer(ADMIN)).content
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.requests import ClientDisconnect
 
-from service.translation.detached_work import DetachedWork
+from service.translation.detached_work import MAX_DETACHED, DetachedWork
 
 
 @pytest.mark.parametrize(("patience", "ended"), [(0.0, ["done"]), (9.0, ["cancelled"])])
@@ -28,3 +28,21 @@ def test_only_the_work_of_a_client_that_has_waited_long_goes_on(patience: float,
 
     asyncio.run(leave())
     assert outcome == ended
+
+
+def test_the_work_of_a_limited_number_of_clients_goes_on() -> None:
+    done: list[int] = []
+
+    async def work(number: int) -> None:
+        await asyncio.sleep(0.01)
+        done.append(number)
+
+    async def leave() -> None:
+        detached = DetachedWork(0.0)
+        for number in range(MAX_DETACHED + 1):
+            with pytest.raises(ClientDisconnect), detached.working(work(number)):
+                raise ClientDisconnect
+        await asyncio.sleep(0.2)
+
+    asyncio.run(leave())
+    assert done == list(range(MAX_DETACHED))

@@ -109,7 +109,7 @@ async def test_a_full_queue_answers_what_it_accepted(small_model: Path, limits: 
         await until(lambda: fleet.stats().requests == accepted)
         for text in texts[accepted:]:
             with pytest.raises(errors.Overloaded) as refused:
-                await ask(fleet, text)
+                await asyncio.wait_for(ask(fleet, text), 60)
             assert int(refused.value.headers["Retry-After"]) >= 1
         assert not any(each.done() for each in asked)
         control.open()

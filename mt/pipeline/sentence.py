@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -45,6 +45,7 @@ _SHORT_HEADLINE = 3
 LEAST_TOKENS = 18
 """Sources of fewer tokens are not checked for omitted clauses: models rarely omit any, and the check takes time."""
 
+_OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
 
@@ -128,7 +129,7 @@ def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) 
     `text` is the best alternative of `decoded` after its protected spans were restored.
     """
     return (
-        _loses_copies(decoded)
+        bool(_lost_copies(decoded))
         or is_endless(decoded, context)
         or not has_text(decoded.best.text)
         or repetition.is_too_short(decoded.variant.text, text)
@@ -145,13 +146,18 @@ async def _translate_variants(
     Raises:
         RequestError: The model fails on a variant.
     """
-    numbers = [_read(variant, Reading.NUMBERS_IF_LIKELY, context) for variant in variants if variant.is_ambiguous]
+    numbers = [
+        context.variant(variant.text, variant.kept, variant.terms, Reading.NUMBERS_IF_LIKELY)
+        for variant in variants
+        if variant.is_ambiguous
+    ]
     candidates, problems = await decode_variants([*variants, *numbers], context, context.options)
     if problems:
         raise RequestError(problems[0])
     decoded = max(candidates, key=_preference, default=None)
-    if decoded is None or _loses_copies(decoded):
-        decoded = await _decode_otherwise(decoded.variant if decoded else variants[0], context) or decoded
+    lost = _lost_copies(decoded) if decoded else set()
+    if decoded is None or lost:
+        decoded = await _decode_otherwise(decoded.variant if decoded else variants[0], context, lost) or decoded
     if decoded is None:
         raise RequestError("the model has no translation")
     if any_case and not context.options.sample:
@@ -162,9 +168,9 @@ async def _translate_variants(
     decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
-        if lost := _lost_symbols(decoded, context):
-            variant = replace(decoded.variant, kept=(*decoded.variant.kept, *lost))
-            decoded = await _decode_otherwise(variant, context) or decoded
+        if symbols_lost := _lost_symbols(decoded, context):
+            variant = replace(decoded.variant, kept=(*decoded.variant.kept, *symbols_lost))
+            decoded = await _decode_otherwise(variant, context, set()) or decoded
         if not (decoded.variant.kept or decoded.variant.terms):
             decoded = await _decode_with_spaced_slashes(decoded, context)
     alternatives = await restore(decoded, context)
@@ -186,13 +192,9 @@ async def _decode_with_spaced_slashes(decoded: DecodedVariant, context: Sentence
     again, _ = await decode_variants(
         [context.variant(spaced, (), ())] if spaced != text else [], context, context.options
     )
-    if not again or _loses_copies(again[0]):
+    if not again or _lost_copies(again[0]):
         return decoded
     return again[0] if space_copied_slashes(text, again[0].best.text.replace(" / ", "/")) == text else decoded
-
-
-def _read(variant: SourceVariant, reading: Reading, context: SentenceContext) -> SourceVariant:
-    return context.variant(variant.text, variant.kept, variant.terms, reading)
 
 
 async def _decode_in_lower_case(
@@ -228,18 +230,21 @@ def _preference(decoded: DecodedVariant) -> float:
     return decoded.best.score - handicap
 
 
-async def _decode_otherwise(variant: SourceVariant, context: SentenceContext) -> DecodedVariant | None:
-    """Decode a sentence whose spans the model damages: with other stand-ins for all of them, and without the spans.
+async def _decode_otherwise(variant: SourceVariant, context: SentenceContext, lost: Set[str]) -> DecodedVariant | None:
+    """Decode a sentence whose spans the model damages: with other stand-ins for `lost`, for all spans, without spans.
 
-    Return the first result with undamaged stand-ins, or else that without the spans. Most second readings succeed.
+    `lost` has the texts of the spans that the model lost. Return the first result with undamaged stand-ins, or else
+    that without the spans. Most second readings succeed.
     """
-    for reading in (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS):
-        other = _read(variant, reading, context)
-        decoded, _ = await decode_variants([other] if other.stand_ins else [], context, context.options)
-        if decoded and not _loses_copies(decoded[0]):
-            return decoded[0]
-    decoded, _ = await decode_variants([_read(variant, Reading.REMOVED, context)], context, context.options)
-    return decoded[0] if decoded else None
+    tried = {variant.stripped.text}
+    for reading, texts in ((Reading.NAMES, lost), *((reading, None) for reading in _OTHER_READINGS)):
+        other = context.variant(variant.text, variant.kept, variant.terms, reading, texts)
+        if other.stripped.text not in tried:
+            tried.add(other.stripped.text)
+            decoded, _ = await decode_variants([other], context, context.options)
+            if decoded and (reading is Reading.REMOVED or not _lost_copies(decoded[0])):
+                return decoded[0]
+    return None
 
 
 async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Alternative, ...]:
@@ -289,11 +294,11 @@ def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range
     return tuple(moved)
 
 
-def _loses_copies(decoded: DecodedVariant) -> bool:
-    """Return whether the best translation lacks or reorders protected spans of the kinds in _REMOVED_IF_LOST."""
+def _lost_copies(decoded: DecodedVariant) -> Set[str]:
+    """Return the texts of the spans of the kinds in _REMOVED_IF_LOST that the best translation lacks or reorders."""
     spans = [span for span in decoded.variant.copied if span.kind in _REMOVED_IF_LOST]
-    translation = decoded.best.text
-    return bool(protect.lost_spans(spans, translation)) or not protect.are_in_order(spans, translation)
+    lost = protect.lost_spans(spans, decoded.best.text)
+    return {span.text for span in lost or (() if protect.are_in_order(spans, decoded.best.text) else spans)}
 
 
 def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Range]:

@@ -30,7 +30,6 @@ from mt.text.typography import has_no_break_spaces
 
 _LONGEST_SENTENCE = 4  # relative to the sentences that the model covers; a longer one is cut, also within a clause
 
-
 AnyRoutine = Routine[TranslatedSentence] | Routine[list[Explanation]]
 
 

@@ -20,14 +20,7 @@ from mt.engine.requests import Request
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from mt.errors import LanguageError, ModelError, RequestError, problems
 from mt.languages import DirectionSet, closest_language
-from mt.pipeline.arguments import (
-    TextArguments,
-    check_arguments,
-    check_text,
-    check_texts,
-    search_options,
-    terms_of,
-)
+from mt.pipeline.arguments import TextArguments, check_arguments, check_text, check_texts, search_options, terms_of
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer

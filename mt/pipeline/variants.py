@@ -1,6 +1,6 @@
 """Variants of a source sentence, such as the sentence in lower case, and the decoding of these variants."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, lru_cache, partial
@@ -30,6 +30,7 @@ from mt.text.terms import Terms
 from mt.text.typography import join_numbers, unify_quotes, without_damage
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
+Ranges = Sequence[Range]
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
 """Key of `words_alone`: source and target language, tag, prefix, banned words, maximum length, term, translation."""
 
@@ -110,9 +111,11 @@ class SentenceContext:
         )
 
     def variant(
-        self, text: str, kept: Sequence[Range], terms: Sequence[Range], reading: Reading = Reading.LIKELY
+        self, text: str, kept: Ranges, terms: Ranges, reading: Reading = Reading.LIKELY, lost: Set[str] | None = None
     ) -> "SourceVariant":
         """Return the variant of a text in which stand-ins replace some protected spans, and others are removed.
+
+        With `lost`, `reading` is only that of spans with these texts. Others are read as in Reading.LIKELY.
 
         Emoji and spans without a stand-in are removed. Spans in `terms` are not protected, except numbers and `kept`.
         """
@@ -122,11 +125,12 @@ class SentenceContext:
             if span.kind in (SpanKind.NUMBER, SpanKind.KEPT)
             or not any(begin < span.end and end > span.begin for begin, end in terms)
         )
-        known, first = self.tokenizer.characters, reading in (Reading.LIKELY, Reading.NUMBERS_IF_LIKELY)
+        known, is_first = self.tokenizer.characters, reading in (Reading.LIKELY, Reading.NUMBERS_IF_LIKELY)
         copied: list[ProtectedSpan] = []
         replaced: list[ProtectedSpan] = []
         removed: list[ProtectedSpan] = []
         for span in spans:
+            first = is_first or (lost is not None and span.text not in lost)
             readable = span.kind is not SpanKind.EMOJI and known.issuperset(plain_spaces(span.text))
             has_sense = span.kind not in (SpanKind.EMOJI, SpanKind.TAG)
             may_stand = has_sense and reading is not Reading.REMOVED

@@ -34,14 +34,7 @@ from service.schemas import (
 from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translation.coroutines import TEXT_COST, THREAD_CHARACTERS, gather_or_raise
-from service.translation.jobs import (
-    Answer,
-    Format,
-    Job,
-    StreamedSentence,
-    StreamEnd,
-    free_characters,
-)
+from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd, free_characters
 
 MAX_TEXTS, MAX_TARGETS, MAX_ALTERNATIVES, MAX_BEAM_SIZE = 1000, 20, 10, 10  # limits of a request
 MAX_WEIGHTS = 200_000  # attention weights of all texts of a request: writing more would stop the event loop for long

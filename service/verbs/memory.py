@@ -32,15 +32,7 @@ from service.access.control import KEY_PREFIX
 from service.access.database import Database
 from service.errors import ServiceError
 from service.glossaries.store import glossary_direction
-from service.memories.store import (
-    OPERATOR,
-    SLICE,
-    Memory,
-    MemoryLimits,
-    MemoryStore,
-    list_all,
-    read_units,
-)
+from service.memories.store import OPERATOR, SLICE, Memory, MemoryLimits, MemoryStore, list_all, read_units
 from service.memories.units import MemoryUnit
 from service.verbs.keys import database_options, find_database, iso_date
 

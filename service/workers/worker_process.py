@@ -16,14 +16,7 @@ from mt.processes import end_with_parent
 from service.errors import error_location
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
-from service.workers.messages import (
-    LENGTH,
-    FromWorker,
-    OptionsMemory,
-    ToWorker,
-    WorkerStopped,
-    frames,
-)
+from service.workers.messages import LENGTH, FromWorker, OptionsMemory, ToWorker, WorkerStopped, frames
 from service.workers.worker_loop import load as load_model
 from service.workers.worker_loop import work
 

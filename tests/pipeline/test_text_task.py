@@ -135,6 +135,12 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["a x_y man", "a Martin man", "a 37 man"],
         "x_y Mann",
     ),
+    "of two spans, only the lost one gets a stand-in": (
+        {"a x_y and b_c man": ["ein x_y und B"], "a x_y and Martin man": ["ein x_y und ein Martin Mann"]},
+        "a x_y and b_c man",
+        ["a x_y and b_c man", "a x_y and Martin man"],
+        "ein x_y und ein b_c Mann",
+    ),
     "a span whose stand-ins are lost too is left out and put back": (
         {"a x_y man": ["X"], "a Martin man": ["M"], "a 37 man": ["37 37"], "a Z man": ["Ze"], "a man": ["ein Mann"]},
         "a x_y man",

@@ -9,15 +9,7 @@ from typing import Any, Protocol
 from mt.errors import DocumentLimitExceeded
 from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
-from mt.text.markup.inline import (
-    VALUES,
-    Decode,
-    InlineItem,
-    InlineKind,
-    read_inline,
-    split_whitespace,
-    text_items,
-)
+from mt.text.markup.inline import VALUES, Decode, InlineItem, InlineKind, read_inline, split_whitespace, text_items
 from mt.text.markup.marks import Part, Translations, is_changed, render_parts
 from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
 

@@ -3,16 +3,7 @@
 DeepL's SDKs work with this service if their `server_url` is the address of the service.
 """
 
-from service.routes.deepl import (
-    documents,
-    glossaries,
-    languages,
-    memories,
-    memory_jobs,
-    not_offered,
-    translate,
-    usage,
-)
+from service.routes.deepl import documents, glossaries, languages, memories, memory_jobs, not_offered, translate, usage
 
 ROUTERS = (
     translate.router,

@@ -91,28 +91,25 @@ class MemoryStore:
         UNFINISHED_SECONDS. Units that are not `storable` are left out.
         """
 
-        def store(
-            connection: sqlite3.Connection, number: int | None, part: Sequence[MemoryUnit], is_last: bool
-        ) -> Memory:
-            if number is None:
-                number = find_or_create(connection, owner, name, direction, self.limits).number
-            memory = add_units(connection, number, part, self.limits)
+        def store(connection: sqlite3.Connection, id: str, part: Sequence[MemoryUnit], is_last: bool) -> Memory:
+            id = id or find_or_create(connection, owner, name, direction, self.limits).id
+            memory = add_units(connection, id, part, self.limits)
             if is_last:
-                _show(connection, number)
+                _show(connection, id)
             return memory
 
         parts = slices(units)
-        number: int | None = None
+        id = ""
         part: list[MemoryUnit] | None = await asyncio.to_thread(next, parts, [])
         try:
             while part is not None:
                 following = await asyncio.to_thread(next, parts, None)
-                work = partial(store, number=number, part=part, is_last=following is None)
+                work = partial(store, id=id, part=part, is_last=following is None)
                 memory = await self._database.write(work, owner)
-                number, part = memory.number, following
+                id, part = memory.id, following
         except BaseException:
-            if number is not None:
-                unfinished = partial(_mark_deleted, condition="number = ? AND NOT ready", values=(number,))
+            if id:
+                unfinished = partial(_mark_deleted, condition="id = ? AND NOT ready", values=(id,))
                 with suppress(StorageUnavailable):  # then it stays invisible
                     await self._database.write(unfinished)
             raise
@@ -132,7 +129,7 @@ class MemoryStore:
 
     async def delete(self, owner: str, id: str) -> None:
         def write(connection: sqlite3.Connection) -> None:
-            _mark_deleted(connection, "number = ?", (_find(connection, owner, id).number,))
+            _mark_deleted(connection, "id = ?", (_find(connection, owner, id).id,))
 
         await self._database.write(write, owner)
         await self._purge(owner)
@@ -150,10 +147,7 @@ class MemoryStore:
     async def page(self, owner: str, memory: Memory, first: int) -> Sequence[MemoryUnit]:
         """Return up to SLICE units of a memory, beginning with unit number `first`."""
 
-        def read(connection: sqlite3.Connection) -> Sequence[MemoryUnit]:
-            return read_units(connection, _read(connection, memory.number).number, first)
-
-        return await self._database.read(read, owner)
+        return await self._database.read(partial(read_units, id=memory.id, first=first), owner)
 
     async def check(self, caller: str, id: str, source: str | None, target: str) -> None:
         """Raise NotFound if the caller may not use the memory, InvalidRequest if it is not from `source` to `target`.
@@ -213,20 +207,20 @@ def find_or_create(
     _mark_deleted(connection, expired, (now - limits.anonymous_seconds, now - UNFINISHED_SECONDS))
     wanted = (owner, name, direction.source, direction.target)
     if not is_anonymous(owner):
-        query = "SELECT number FROM memories WHERE owner = ? AND name = ? AND source = ? AND target = ?"
+        query = "SELECT id FROM memories WHERE owner = ? AND name = ? AND source = ? AND target = ?"
         if row := connection.execute(query, wanted).fetchone():
             _show(connection, *row)
             return _read(connection, *row)
     check_count(connection, "memories", owner, limits.memories)
     columns = "id, owner, name, source, target, created, updated, ready"
     insert = f"INSERT INTO memories ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 0)"
-    row = connection.execute(insert, (str(uuid4()), *wanted, now, now))
-    return _read(connection, row.lastrowid or 0)
+    connection.execute(insert, (id := str(uuid4()), *wanted, now, now))
+    return _read(connection, id)
 
 
-def _show(connection: sqlite3.Connection, number: int) -> None:
+def _show(connection: sqlite3.Connection, id: str) -> None:
     """Make a memory visible, once its first upload has ended."""
-    connection.execute("UPDATE memories SET ready = 1 WHERE number = ?", (number,))
+    connection.execute("UPDATE memories SET ready = 1 WHERE id = ?", (id,))
 
 
 def slices(units: Iterable[MemoryUnit]) -> Iterator[list[MemoryUnit]]:
@@ -266,14 +260,16 @@ def list_all(connection: sqlite3.Connection) -> list[Memory]:
     return [Memory(*row) for row in rows]
 
 
-def add_units(connection: sqlite3.Connection, number: int, units: Iterable[MemoryUnit], limits: MemoryLimits) -> Memory:
-    """Add units to the memory with this number, and return the memory. Units that are not `storable` are left out.
+def add_units(connection: sqlite3.Connection, id: str, units: Iterable[MemoryUnit], limits: MemoryLimits) -> Memory:
+    """Add units to the memory with this id, and return the memory. Units that are not `storable` are left out.
 
     A new unit replaces the stored unit with the same source.
 
     Raises: InvalidRequest if a limit of the memory or of its owner is exceeded; StorageFull if a limit that callers
         share is exceeded; NotFound if the memory has been deleted.
     """
+    before = _read(connection, id)
+    number, first = before.number, before.units
     new = {digest_of(unit.source): unit for unit in map(clean_unit, filter(storable, units))}
     marks = ",".join("?" * len(new))
     query = f"SELECT digest FROM memory_units WHERE memory = ? AND digest IN ({marks})"
@@ -283,7 +279,6 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
         ((unit.target, number, digest) for digest, unit in new.items() if digest in known),
     )
     added = {digest: unit for digest, unit in new.items() if digest not in known}
-    first = _read(connection, number).units
     connection.executemany(
         "INSERT INTO memory_units VALUES (?, ?, ?, ?, ?)",
         ((number, first + place, digest, *unit) for place, (digest, unit) in enumerate(added.items())),
@@ -295,12 +290,13 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
         "UPDATE memories SET count = count + ?, bytes = bytes + ?, updated = ? WHERE number = ?",
         (len(added), size, time.time(), number),
     )
-    _check_limits(connection, memory := _read(connection, number), limits)
+    _check_limits(connection, memory := _read(connection, id), limits)
     return memory
 
 
-def read_units(connection: sqlite3.Connection, number: int, first: int) -> list[MemoryUnit]:
-    """Return up to SLICE units of the memory with this number, beginning with unit `first`."""
+def read_units(connection: sqlite3.Connection, id: str, first: int) -> list[MemoryUnit]:
+    """Return up to SLICE units of the memory with this id, beginning with unit `first`. Raises: NotFound."""
+    number = _read(connection, id).number
     query = "SELECT source, target FROM memory_units WHERE memory = ? AND number >= ? AND number < ? ORDER BY number"
     return [MemoryUnit(*row) for row in connection.execute(query, (number, first, first + SLICE))]
 
@@ -375,9 +371,9 @@ def _select(connection: sqlite3.Connection, id: str, condition: str, owner: str)
     return Memory(*row)
 
 
-def _read(connection: sqlite3.Connection, number: int) -> Memory:
-    """Return the memory with this number. Raises: NotFound if another call has deleted it."""
-    row = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE number = ? AND owner != ?", (number, _DELETED))
+def _read(connection: sqlite3.Connection, id: str) -> Memory:
+    """Return the memory with this id. Raises: NotFound if another call has deleted it. A new one may get its number."""
+    row = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE id = ? AND owner != ?", (id, _DELETED))
     if (values := row.fetchone()) is None:
         raise NotFound("The translation memory has been deleted")
     return Memory(*values)

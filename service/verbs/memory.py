@@ -139,7 +139,7 @@ def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
 
 def units_of(database: Database, memory: Memory) -> Iterator[MemoryUnit]:
     for first in range(0, memory.units, SLICE):
-        yield from database.run_sync(partial(read_units, number=memory.number, first=first))
+        yield from database.run_sync(partial(read_units, id=memory.id, first=first))
 
 
 def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:

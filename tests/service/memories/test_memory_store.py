@@ -4,7 +4,9 @@ import asyncio
 import random
 import sqlite3
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
@@ -177,7 +179,7 @@ async def test_an_interrupted_upload_leaves_nothing(
     await asyncio.wait([upload])
 
     def begin(connection: sqlite3.Connection) -> None:  # in a process that ends then
-        add_units(connection, find_or_create(connection, KEY, "z", EN_DE, LIMITS).number, ANIMALS, LIMITS)
+        add_units(connection, find_or_create(connection, KEY, "z", EN_DE, LIMITS).id, ANIMALS, LIMITS)
 
     database.run_sync(begin)
     assert await store.owned(KEY) == []
@@ -192,11 +194,11 @@ async def test_a_late_transaction_leaves_nothing(
     database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.memories.store.SLICE", 2)
-    added: list[int] = []
+    added: list[str] = []
 
-    def add_slowly(connection: sqlite3.Connection, number: int, *args: Any) -> Memory:
-        memory = add_units(connection, number, *args)
-        added.append(number)
+    def add_slowly(connection: sqlite3.Connection, id: str, *args: Any) -> Memory:
+        memory = add_units(connection, id, *args)
+        added.append(id)
         if len(added) == 1:  # only the next write has less time
             monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.5)
         else:
@@ -281,8 +283,34 @@ async def test_the_units_of_a_memory_deleted_meanwhile_have_no_end(
     units = store.units(KEY, memory.id)
     assert list(await anext(units)) == ANIMALS[:1]
     await store.delete(KEY, memory.id)
+    other = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
+    assert other.number == memory.number
     with pytest.raises(NotFound, match="deleted"):
         await anext(units)
+
+
+async def test_an_upload_into_a_deleted_memory_does_not_go_on_in_another_one(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.memories.store.SLICE", 1)
+    memory = await store.put(KEY, "x", EN_DE, ANIMALS)
+    replaced = Event()
+
+    def units() -> Iterator[MemoryUnit]:
+        yield from ANIMALS[:2]
+        replaced.wait()
+        yield MemoryUnit("poison", "Gift")
+
+    upload = asyncio.create_task(store.put(KEY, "x", EN_DE, units()))
+    while (await store.get(KEY, memory.id)).updated == memory.updated:
+        await asyncio.sleep(0)
+    await store.delete(KEY, memory.id)
+    other = await store.put("192.0.2.1", "x", EN_DE, ANIMALS[:1])
+    replaced.set()
+    with pytest.raises(NotFound, match="deleted"):
+        await upload
+    assert other.number == memory.number
+    assert (await store.get("", other.id)).units == 1
 
 
 @pytest.mark.parametrize("block", [4, 4096])
@@ -299,10 +327,10 @@ def test_the_best_match_is_found(database: Database, monkeypatch: pytest.MonkeyP
     asked = [sentence() for _ in range(200)]
 
     def use(connection: sqlite3.Connection) -> None:
-        number = find_or_create(connection, KEY, "x", EN_DE, LIMITS).number
+        memory = find_or_create(connection, KEY, "x", EN_DE, LIMITS)
         for begin in range(0, len(units), 37):
-            add_units(connection, number, units[begin : begin + 37], LIMITS)
-        found = {match.sentence: match.score for match in find_matches(connection, number, asked, 0.6)}
+            add_units(connection, memory.id, units[begin : begin + 37], LIMITS)
+        found = {match.sentence: match.score for match in find_matches(connection, memory.number, asked, 0.6)}
         for text in asked:
             score = max(similarity(words(text), words(clean_unit(unit).source)) for unit in units)
             if score == 1.0 and text not in {unit.source for unit in units}:

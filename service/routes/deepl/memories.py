@@ -36,7 +36,7 @@ class SegmentsBody(Body):
     """The requested page of segments, and a text that each segment must contain."""
 
     page_size: Number = Field(50, ge=1, le=MAX_PAGE)
-    page_cursor: OptionalText = Field(None, pattern=r"^\d{1,9}$")
+    page_cursor: OptionalText = Field(None, pattern="^[0-9]{1,9}$")
     filter_text: OptionalText = Field(None, max_length=MAX_FILTER)
     filter_case_sensitive: FlagField = False
 

@@ -37,6 +37,8 @@ def test_a_memory_belongs_to_its_key(running: Application, client: deepl.DeepLCl
         running.sdk("poor").get_translation_memory(memory)
     with pytest.raises(deepl.DeepLException, match="filter_text String should have at most 1000 characters"):
         client.list_translation_memory_segments(memory, filter_text="ß" * 1001)
+    with pytest.raises(deepl.DeepLException, match="page_cursor String should match pattern"):
+        client.list_translation_memory_segments(memory, page_cursor="\U0001e4f0")  # a digit that Python does not know
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,8 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("Mon, 06 Sep 2021 00:01:00 +0000, MMM d, yyyy or HH:mm",
          ["Mon, 06 Sep 2021 00:01:00 +0000", "MMM d, yyyy", "HH:mm"]),
         ("**Note:** the *dog,* or 5 * 3", ["**", "**", "*", "*", "5", "3"]),
-        ("~~a b~~ ~~c~~ f***ing a*b, 2*x un**real**, Jede*r", ["~~", "~~", "~~c~~", "f***ing", "a*b", "2*x", "**"]),
+        ("~~a b~~ ~~ c~~~ f***ing a*b, 2*x 2*3 un**real**, Jede*r",
+         ["~~a b~~", "~~", "~~~", "f***ing", "a*b", "2*x", "2", "3", "**"]),
         ("**Save it, or args", []),  # emphasis without an end
         ("Die E-Mail-Adresse, Just-In-Time und X-Window-System", []),
         ("ADO.NET- und XML, a.md#x- und 1:Das, d'OpenSSL, qu’OpenBSD ou L'UTF-8",

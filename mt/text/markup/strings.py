@@ -37,11 +37,11 @@ _MARKS = re.compile(
     "|".join(rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})" for name, before, words, after, _ in _SYNTAXES)
 )
 _MARK = re.compile(r"[*_]|'{3}|\]\(|\[/|\\[etu]")  # a fast test
-_FIRST_MARK = re.compile(r"(?:\*{1,3}|'{3}|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_'])")
-_LAST_MARK = re.compile(r"(?<=[^\s*_'\\])(?:\*{1,3}|'{3}|_{1,2})\Z")
+_FIRST_MARK = re.compile(r"(?:\*{1,3}|'{3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")
+_LAST_MARK = re.compile(r"(?<=[^\s*_~'\\])(?:\*{1,3}|'{3}|~~|_{1,2})\Z")
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
-_UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "ref", "samp", "script", "style", "tt", "var"})
+_UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
 _NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
 _OBJECT = "\ufffc"
@@ -89,7 +89,7 @@ def inner_range(sentence: str) -> Range:
     opening, closing = first[0] if first else "", last[0] if last else ""
     begin, end = len(opening), len(sentence) - len(closing)
     if opening == closing:  # a label such as **File** stays: models know these from documentation
-        is_sentence = "_" in opening or sentence[end - 1 : end] in tuple(".!?…")
+        is_sentence = opening[:1] in ("_", "~") or sentence[end - 1 : end] in tuple(".!?…")
         return (begin, end) if is_sentence and opening not in sentence[begin:end] else (0, len(sentence))
     opens = "_" not in opening and opening not in sentence[begin:] and sentence[begin].isupper()
     closes = "_" not in closing and closing not in sentence[:end]
@@ -253,9 +253,11 @@ def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, 
         done = tag.end
         if tag.partner < 0:
             item = InlineItem(InlineKind.EMPTY, (source,), breaks=tag.name == "br", stands=stands)
-        elif not tag.closes and (tag.name in _UNTRANSLATED or _NO_TRANSLATION.search(source)):
+        elif not tag.closes and (
+            tag.name in _UNTRANSLATED or _is_note(tag, sentence) or _NO_TRANSLATION.search(source)
+        ):
             done = ends[tag.partner]
-            text = "" if tag.name in ("script", "style") else _TAG.sub("", sentence[tag.begin : done])
+            text = "" if tag.name in ("ref", "script", "style") else _TAG.sub("", sentence[tag.begin : done])
             kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
             item = InlineItem(kind, (sentence[tag.begin : done],), text)
         else:
@@ -264,6 +266,10 @@ def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, 
                 kind, (source,), key=key, stands=stands, divides="" if tag.name in ("sub", "sup") else tag.name
             )
         yield tag.begin, done, item
+
+
+def _is_note(tag: StringTag, text: str) -> bool:
+    return tag.name == "ref" and tag.begin > 0 and not text[tag.begin - 1].isspace()
 
 
 def _divided_texts(text: str) -> Iterator[InlineItem[str]]:

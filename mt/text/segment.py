@@ -84,9 +84,10 @@ _LABEL = re.compile(
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
 _HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
+BBCODE = "b|center|color|font|i|quote|size|u|url"
 _EMPHASIS = re.compile(
-    r"((?<!\w)[*_]{1,3}(?=\w)|(?<!\S)\*?\.\*)"
-    r"|(?<=\S)(?:[*_~]{1,3}|'{3}|(?:\[/(?:b|center|color|font|i|quote|size|u|url)\])+)(?=\s|\Z)"
+    r"((?<!\w)(?:[*_]{1,3}|'{3})(?=\w)|(?<!\S)\*?\.\*)"
+    rf"|(?<=\S)(?:[*_~]{{1,3}}|'{{3}}|(?:\[/(?:{BBCODE})\]){{1,3}})(?=\s|\Z)"
 )
 _AFTER_EMOJI = re.compile(rf"(?<=[^\W_])\s(?!{_HEART})[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*\s+(?=[A-ZÀ-ÖØ-Þ])")
 

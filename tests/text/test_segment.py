@@ -127,6 +127,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "Use XmlDocument.Load() or **Text.Format**. It", ["Use XmlDocument.Load() or **Text.Format**.", "It"]),
         ("en", "I see YouTube.The film is *great.Really.*", ["I see YouTube.", "The film is *great.", "Really.*"]),
         ("en", "_One._ It. **Dr.** Tom. [b]Go![/b] See", ["_One._", "It.", "**Dr.** Tom.", "[b]Go![/b]", "See"]),
+        ("en", "It is old. '''Rome''' is old.", ["It is old.", "'''Rome''' is old."]),
         ("en", "*sighs* I do. Use .* or *.* here.", ["*sighs*", "I do.", "Use .* or *.* here."]),
         ("en", "*all* Americans", ["*all* Americans"]),
         ("en", "**Note.** It is *so?* Yes. 5. *", ["**Note.**", "It is *so?*", "Yes.", "5. *"]),

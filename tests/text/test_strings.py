@@ -93,6 +93,8 @@ def test_emphasis_and_links(text: str, marks: list[str], unusual: bool) -> None:
         ("**It is.**", "It is."),
         ("_It is a dog_", "It is a dog"),
         ("~~Buy it~~", "Buy it"),
+        ("It is.[/b]", "It is."),
+        ("[b]It is.[/b]", "[b]It is.[/b]"),
         ("**It is *so* big.**", "It is *so* big."),
         ("**It is.", "It is."),
         ("It is.**", "It is."),

@@ -16,7 +16,7 @@ from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_not
 from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.markup.tokens import Token, TokenKind
 from mt.text.messages import split_message
-from mt.text.segment import TextPart, split_text
+from mt.text.segment import BBCODE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
 
 _TAG = re.compile(
@@ -27,7 +27,7 @@ _TAG = re.compile(
 _SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them, examples)
     ("emphasis", r"(?<![*\w\\'])(?:\*{1,3}|'{3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])",
      r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])", "*a*, **a**, '''a''' and _a b_"),
-    ("bbcode", r"(?<!\w)\[(?P<name>b|center|color|font|i|quote|size|u|url)(?:=[^\[\]\n]{1,500})?\]",
+    ("bbcode", rf"(?<!\w)\[(?P<name>{BBCODE})(?:=[^\[\]\n]{{1,500}})?\]",
      r"[^\n]{1,1000}?", r"\[/(?P=name)\]", "[b]a[/b] and [url=x]a[/url]"),
     ("latex", r"\\(?:emph|text(?:bf|it|sc|sf)|underline)\{", r"[^{}\n]{1,1000}", r"\}", r"\emph{a}"),
     ("link", r"(?<![\w\\])!?\[(?=[^\W_])", r"[^\[\]\n]{1,1000}",
@@ -38,7 +38,7 @@ _MARKS = re.compile(
 )
 _MARK = re.compile(r"[*_]|'{3}|\]\(|\[/|\\[etu]")  # a fast test
 _FIRST_MARK = re.compile(r"(?:\*{1,3}|'{3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")
-_LAST_MARK = re.compile(r"(?<=[^\s*_~'\\])(?:\*{1,3}|'{3}|~~|_{1,2})\Z")
+_LAST_MARK = re.compile(rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\])\Z")
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
@@ -92,7 +92,7 @@ def inner_range(sentence: str) -> Range:
         is_sentence = opening[:1] in ("_", "~") or sentence[end - 1 : end] in tuple(".!?…")
         return (begin, end) if is_sentence and opening not in sentence[begin:end] else (0, len(sentence))
     opens = "_" not in opening and opening not in sentence[begin:] and sentence[begin].isupper()
-    closes = "_" not in closing and closing not in sentence[:end]
+    closes = "_" not in closing and closing.replace("/", "").rstrip("]") not in sentence[:end]
     return begin if opens else 0, end if closes else len(sentence)
 
 
@@ -106,9 +106,7 @@ def move_marks(translation: str, marked: str) -> tuple[str, bool]:
     """Return a translation with its marks around the words that are marked in another one, and whether it has all."""
     own, others = ([_bounds(mark) for mark in _find_marks(text)] for text in (translation, marked))
     bare, end, places, complete = "", 0, list[Range](), len(own) == len(others)
-    signs, wanted = (
-        [text[b:i] + text[s:e] for b, i, s, e in marks] for text, marks in ((translation, own), (marked, others))
-    )
+    signs, wanted = ([t[b:i] + t[s:e] for b, i, s, e in m] for t, m in ((translation, own), (marked, others)))
     for begin, inner, stop, after in own:
         bare += translation[end:begin] + translation[inner:stop]
         places.append((len(bare) - stop + inner, len(bare)))
@@ -136,8 +134,7 @@ def _bounds(mark: re.Match[str]) -> tuple[int, int, int, int]:
 def find_tags(text: str, marks: bool = False) -> list[StringTag]:
     """Return the tags, the comments and the statements of templates and ICU messages of a text, in order.
 
-    A statement is a tag with the name STATEMENT. Tags in the code of templates are left out. With `marks`, those
-    of emphasis and links (of Markdown, BBCode, wikis and LaTeX) are tags, too.
+    A statement is a tag named STATEMENT. Tags in code of templates are left out. `marks` adds those of `_SYNTAXES`.
     """
     templates = [*find_templates(text), *_message_syntax(text)]
     if not (templates or marks or _ANGLE.search(text)):
@@ -250,26 +247,20 @@ def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, 
             continue
         source = sentence[tag.begin : tag.end]
         stands = _DIALECT.stands_for_word(tag.name)
+        is_note = tag.name == "ref" and sentence[max(0, tag.begin - 1) : tag.begin].strip()  # after a word
         done = tag.end
         if tag.partner < 0:
             item = InlineItem(InlineKind.EMPTY, (source,), breaks=tag.name == "br", stands=stands)
-        elif not tag.closes and (
-            tag.name in _UNTRANSLATED or _is_note(tag, sentence) or _NO_TRANSLATION.search(source)
-        ):
+        elif not tag.closes and (tag.name in _UNTRANSLATED or is_note or _NO_TRANSLATION.search(source)):
             done = ends[tag.partner]
             text = "" if tag.name in ("ref", "script", "style") else _TAG.sub("", sentence[tag.begin : done])
             kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
             item = InlineItem(kind, (sentence[tag.begin : done],), text)
         else:
             kind, key = (InlineKind.CLOSE, tag.partner) if tag.closes else (InlineKind.OPEN, tag.begin)
-            item = InlineItem(
-                kind, (source,), key=key, stands=stands, divides="" if tag.name in ("sub", "sup") else tag.name
-            )
+            name = "" if tag.name in ("sub", "sup") else tag.name
+            item = InlineItem(kind, (source,), key=key, stands=stands, divides=name)
         yield tag.begin, done, item
-
-
-def _is_note(tag: StringTag, text: str) -> bool:
-    return tag.name == "ref" and tag.begin > 0 and not text[tag.begin - 1].isspace()
 
 
 def _divided_texts(text: str) -> Iterator[InlineItem[str]]:

@@ -117,7 +117,7 @@ def recipe_sections(section: type[BaseModel], heading: str) -> Iterator[str]:
     ]
     lines = [f"## {heading}"]
     if section is not Recipe:
-        lines.append((section.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", "\n"))
+        lines.append((section.__doc__ or "").strip().replace("\n    ", "\n"))
     yield "\n\n".join([*lines, markdown_table(("key", "type", "default", "meaning"), rows)])
     done: set[type[BaseModel]] = set()
     for name, inner in nested.items():

@@ -125,6 +125,8 @@ def test_a_product_holds_every_pair_but_identities() -> None:
     assert Direction("en", "fr") not in directions
     assert directions.targets_of("en") == ("pt-BR",) and directions.sources_of("en") == ("de", "fr")
     assert directions == DirectionSet.parse(directions)
+    few = DirectionSet.parse({"source": ["en"], "target": ["de", "fr"]})
+    assert (str(directions), str(few)) == ("from en, de, fr into en, pt-BR", "en-de, en-fr")
     tags = TAGS[:6]
     square = DirectionSet.parse({"source": tags, "target": tags})
     assert list(square) == [Direction(*pair) for pair in permutations(tags, 2)] and len(square) == 30

@@ -57,6 +57,7 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("a **big** and *old* dog", ["**", "**", "*", "*"], True),
         ("Open **File** and ***Save as***.", ["**", "**", "***", "***"], False),
         ("Open **File**.", ["**", "**"], False),
+        ("l'*eau* '*' '**'", ["*", "*"], True),
         ('See [the guide](a.html "Guide") and ![a dog](d.png).', ["[", '](a.html "Guide")', "![", "](d.png)"], True),
         *(
             (text, [], False)

@@ -25,7 +25,7 @@ _TAG = re.compile(
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
 _SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them, examples)
-    ("emphasis", r"(?<![*\w\\'])(?:\*{1,3}|'{3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])",
+    ("emphasis", r"(?<![*\w\\])(?<!(?<![A-Za-z])')(?:\*{1,3}|'{3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])",
      r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])", "*a*, **a**, '''a''' and _a b_"),
     ("bbcode", rf"(?<!\w)\[(?P<name>{BBCODE})(?:=[^\[\]\n]{{1,500}})?\]",
      r"[^\n]{1,1000}?", r"\[/(?P=name)\]", "[b]a[/b] and [url=x]a[/url]"),

@@ -117,9 +117,9 @@ class DocumentJobs:
         self._limits = limits
         self._translate = translate
         self._refund = refund
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._attempted: set[str] = set()  # ids of documents whose translation has begun
-        self._suspects: list[asyncio.Task[None]] = []  # of documents that may have ended an earlier process
+        self._suspects: list[asyncio.Task[Any]] = []  # of documents that may have ended an earlier process
         self._one = asyncio.Lock()  # allows one suspect at a time
         self._room = asyncio.Semaphore(MAX_WORKING)
         self._room_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
@@ -167,7 +167,11 @@ class DocumentJobs:
                 ),
             )
 
-        await self._database.write(write, job.caller)
+        try:
+            await self._database.write(write, job.caller)
+        except StorageUnavailable:  # a commit that has begun is not undone, but the characters are refunded now
+            self._start(credentials.id, self._write(partial(_settle, id=credentials.id, content=b"", error="refused")))
+            raise
         self._begin(credentials.id, job.caller, len(opened.content))
         return credentials
 
@@ -210,11 +214,9 @@ class DocumentJobs:
         limits = self._limits
         (documents, bytes) = connection.execute(f"{_SUMS} WHERE {_COUNTED} AND owner = ?", (caller,)).fetchone()
         if documents and bytes + size > limits.bytes_per_caller:
-            limit = f"{limits.bytes_per_caller} bytes of documents at a time, until they are fetched"
-            raise TooManyRequests(limit, retry_after=10)
+            raise TooManyRequests(f"{limits.bytes_per_caller} bytes of documents at a time, until they are fetched", 10)
         if documents >= limits.documents_per_caller:
-            limit = f"{limits.documents_per_caller} documents at a time, until they are fetched"
-            raise TooManyRequests(limit, retry_after=10)
+            raise TooManyRequests(f"{limits.documents_per_caller} documents at a time, until they are fetched", 10)
         size += DOCUMENT_BYTES
         (_, caller_bytes) = connection.execute(f"{_SUMS} WHERE {UNFINISHED} AND owner = ?", (caller,)).fetchone()
         (_, unfinished) = connection.execute(f"{_SUMS} WHERE {UNFINISHED}").fetchone()
@@ -227,7 +229,7 @@ class DocumentJobs:
         rooms = (room_of_owner,) if size <= SMALL_BYTES else (room_of_owner, self._room)
         self._start(id, self._beside_others(id, rooms))
 
-    def _start(self, id: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start(self, id: str, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = self._tasks[id] = asyncio.create_task(work)
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
         return task
@@ -368,10 +370,9 @@ def _job_from_json(text: bytes, caller: str) -> Job:
     fields = json.loads(text)
     glossary = tuple((term, translation) for term, translation in fields["terms"]["glossary"])
     terms = Terms(glossary, tuple(fields["terms"]["untranslated"]))
-    memory = fields["memory"]
     formality = Formality(fields["formality"]) if fields["formality"] else None
     job = Job((), fields["source"], fields["target"], terms=terms, formality=formality, caller=caller)
-    return replace(job, memory=memory["id"], memory_score=memory["score"])
+    return replace(job, memory=fields["memory"]["id"], memory_score=fields["memory"]["score"])
 
 
 def _log_failure(location: str) -> None:

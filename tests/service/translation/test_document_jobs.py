@@ -4,8 +4,8 @@ import asyncio
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,15 @@ from service.access import database as database_module
 from service.access.api_keys import make_key
 from service.access.control import AccessControl
 from service.access.database import Database
-from service.errors import CannotTranslate, NotFound, Overloaded, ServiceError, TooManyRequests, Unavailable
+from service.errors import (
+    CannotTranslate,
+    NotFound,
+    Overloaded,
+    ServiceError,
+    StorageUnavailable,
+    TooManyRequests,
+    Unavailable,
+)
 from service.translation import document_jobs as module
 from service.translation.coroutines import WorkThreads
 from service.translation.document_store import DOCUMENT_BYTES, DocumentStore
@@ -256,6 +264,36 @@ async def test_one_that_fails_says_why_and_costs_nothing(
     assert translator.given_back == [("key:a", len(TEXT))]
     assert [line["event"] for line in logs].count("failed") == reported
     assert begun <= translator.charged[0] <= time.time()
+
+
+async def test_a_refused_upload_that_is_stored_too_late_is_refunded_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is slow while the transaction is committed: the caller of `put` refunds the characters."""
+    translator = Translator()
+    async with lived(path, translator, module.DocumentJobLimits(seconds=0.0)) as document_jobs:
+        commit = database_module._Connection._transaction
+
+        @contextmanager
+        def slowly(connection: database_module._Connection) -> Iterator[None]:
+            with commit(connection):
+                yield
+            if is_stored():
+                time.sleep(0.5)
+
+        def is_stored() -> bool:
+            with closing(sqlite3.connect(path)) as database:
+                return bool(database.execute("SELECT 1 FROM documents WHERE NOT done AND error = ''").fetchone())
+
+        monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.2)
+        monkeypatch.setattr(database_module._Connection, "_transaction", slowly)
+        with pytest.raises(StorageUnavailable):
+            await document_jobs.put(await opened(), JOB)
+        async with asyncio.timeout(60):
+            while is_stored():
+                await asyncio.sleep(0.01)
+        await document_jobs._expire()
+    assert (translator.given_back, translator.jobs) == ([], [])
 
 
 async def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(path: Path) -> None:

@@ -29,11 +29,7 @@ LONGEST_NAME = 100  # maximum length of the directions in a folder's name; file 
 
 
 class ModelSection(Section):
-    """Architecture of the Transformer. `size` selects default values; other keys override them.
-
-    Sizes (encoder and decoder layers, `d_model`, `d_ff`, `heads`): `tiny` 4 + 4, 128, 256, 4; `small` 3 + 3, 256, 1024,
-    4; `base` 6 + 6, 512, 2048, 8; `big` 6 + 6, 1024, 4096, 16, with a dropout of 0.3.
-    """
+    """Architecture of the Transformer. `size` selects default values (docs/train.md); other keys override them."""
 
     encoder_layers: int = Field(ge=1, le=1000)
     """Number of encoder layers."""

@@ -19,48 +19,26 @@ def links(
     return [f"{texts[0][a:b]}={texts[1][c:d]}" for (a, b), (c, d) in linked]
 
 
-CASES: dict[str, tuple[list[str], list[str], list[list[float]], list[str]]] = {
-    "word by word": (["▁a", "▁dog"], ["▁ein", "▁Hund"], [[0.9, 0.1], [0.2, 0.8]], ["a=ein", "dog=Hund"]),
-    "words cross": (["▁a", "▁dog"], ["▁b", "▁c"], [[0.1, 0.9], [0.8, 0.2]], ["dog=b", "a=c"]),
-    "the weights of the pieces of a source word are added": (
-        ["▁Haus", "tür", "▁auf"],
-        ["▁door"],
-        [[0.3, 0.3, 0.4]],
-        ["Haustür=door"],
-    ),
-    "the weights of the pieces of a target word are averaged": (
-        ["▁door", "▁open"],
-        ["▁Haus", "tür"],
-        [[0.4, 0.6], [0.9, 0.1]],
-        ["door=Haustür"],
-    ),
-    "punctuation is linked to punctuation, words to words": (
-        ["▁dog", "."],
-        ["▁Hund", "."],
-        [[0.1, 0.9], [0.9, 0.1]],
-        ["dog=Hund", ".=."],
-    ),
-    "punctuation without a counterpart": (["▁dog"], ["▁Hund", "!"], [[1.0], [1.0]], ["dog=Hund"]),
-    "pieces of a script without spaces": (
-        ["▁the", "▁city"],
-        ["▁这个", "城市"],
-        [[0.9, 0.1], [0.1, 0.9]],
-        ["the=这个", "city=城市"],
-    ),
-    "a source without spaces": (
-        ["▁这个", "城市"],
-        ["▁the", "▁city"],
-        [[0.9, 0.1], [0.1, 0.9]],
-        ["这个=the", "城市=city"],
-    ),
-    "no weight, no link": (["▁a"], ["▁b"], [[0.0]], []),
-}
+DIAGONAL = [[0.9, 0.1], [0.1, 0.9]]
+CROSSED = [[0.1, 0.9], [0.9, 0.1]]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_links(name: str) -> None:
-    source, target, weights, expected = CASES[name]
-    assert links(source, target, weights) == expected
+@pytest.mark.parametrize(
+    ("source", "target", "weights", "expected"),
+    [
+        ("▁a ▁dog", "▁ein ▁Hund", DIAGONAL, ["a=ein", "dog=Hund"]),
+        ("▁a ▁dog", "▁b ▁c", CROSSED, ["dog=b", "a=c"]),
+        ("▁Haus tür ▁auf", "▁door", [[0.3, 0.3, 0.4]], ["Haustür=door"]),  # the weights of a source word are added
+        ("▁door ▁open", "▁Haus tür", [[0.4, 0.6], [0.9, 0.1]], ["door=Haustür"]),  # and of a target word averaged
+        ("▁dog .", "▁Hund .", CROSSED, ["dog=Hund", ".=."]),  # punctuation is linked to punctuation
+        ("▁dog", "▁Hund !", [[1.0], [1.0]], ["dog=Hund"]),
+        ("▁the ▁city", "▁这个 城市", DIAGONAL, ["the=这个", "city=城市"]),
+        ("▁这个 城市", "▁the ▁city", DIAGONAL, ["这个=the", "城市=city"]),
+        ("▁a", "▁b", [[0.0]], []),
+    ],
+)
+def test_links(source: str, target: str, weights: list[list[float]], expected: list[str]) -> None:
+    assert links(source.split(), target.split(), weights) == expected
 
 
 def test_units_of_a_known_link_get_no_other() -> None:

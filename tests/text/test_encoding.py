@@ -54,42 +54,30 @@ def test_wide_encodings_without_a_mark(codec: str, text: str, name: str) -> None
     assert encoding.encode(text) == text.encode(codec)
 
 
-@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
-def test_a_mark_is_kept(codec: str) -> None:
-    content = "Straße\n".encode(codec)
-    document = open_document("a.txt", content)
-    assert [segment.text for segment in document.segments] == ["Straße"]
-    assert document.render([TranslatedSegment("Straße")]) == content
+PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=%s\\n"\n\nmsgid "'
+SPLIT_PO = 'msgid ""\nmsgstr ""\n"Content-Type: text; "\n"charset=macintosh\\n"\n\nmsgid "'
+CONTENT_TYPE = '<meta http-equiv="Content-Type" content="text/html; charset=%s"><p>'
+DECLARED = [
+    *(("KOI8-R", "Привет", "koi8-r"), ("macintosh", "ä", "mac-roman"), ("MacCyrillic", "ё", "mac-cyrillic")),
+    *(("KOI8-T", "Привет", "koi8-t"), ("IBM850", "Mädchen", "cp850"), ("x-sjis", "こんにちは", "shift_jis")),
+    *(("ISO-2022-JP", "犬", "iso2022_jp"), ("hp-roman8", "Käse", "hp-roman8"), ("JOHAB", "안녕하세요", "johab")),
+    ('KOI8-"\r\n "R', "Привет", "koi8-r"),
+]
 
 
 @pytest.mark.parametrize(
     ("name", "head", "text", "codec"),
     [
-        ("a.html", '<meta charset="windows-1251"><p>', "Привет", "cp1251"),
-        ("a.html", '<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><p>', "こんにちは", "cp932"),
-        ("a.html", '<meta charset="iso-8859-1"><p>', "“It’s”", "cp1252"),
+        *(("a.po", PO % name, text, codec) for name, text, codec in DECLARED),
+        ("a.po", SPLIT_PO, "Öl", "mac-roman"),
         ("a.xml", '<?xml version="1.0" encoding="ISO-8859-2"?><a>', "Książka", "iso8859-2"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=KOI8-R\\n"\n\nmsgid "', "Привет", "koi8-r"),
-        ("a.po", 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=Big5\\n"\n\nmsgid "', "密碼", "big5"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=macintosh\\n"\n\nmsgid "', "ä", "mac-roman"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=MacCyrillic\\n"\n\nmsgid "', "ё", "mac-cyrillic"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=KOI8-T\\n"\n\nmsgid "', "Привет", "koi8-t"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=IBM850\\n"\n\nmsgid "', "Mädchen", "cp850"),
-        ("a.po", 'msgid ""\nmsgstr ""\n"Content-Type: text; "\n"charset=macintosh\\n"\n\nmsgid "', "Öl", "mac-roman"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=KOI8-"\r\n "R\\n"\n\nmsgid "', "Привет", "koi8-r"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=x-sjis\\n"\n\nmsgid "', "こんにちは", "shift_jis"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=ISO-2022-JP\\n"\n\nmsgid "', "犬", "iso2022_jp"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=hp-roman8\\n"\n\nmsgid "', "Käse", "hp-roman8"),
-        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=JOHAB\\n"\n\nmsgid "', "안녕하세요", "johab"),
+        ("a.html", CONTENT_TYPE % "Shift_JIS", "こんにちは", "cp932"),
+        *(("a.html", f'<meta charset="{name}"><p>', "“It’s”", "cp1252") for name in ("iso-8859-1", "latin-1")),
+        ("a.html", '<meta charset="gb18030"><p>', "犬が走る", "gb18030"),
         # what is declared is an encoding of text, or counts for nothing
-        *(("a.html", f'<meta charset="{codec}"><p>', "Straße", codec) for codec in ("latin-1", "ISO-8859-15")),
-        *(("a.html", f'<meta charset="{codec}"><p>', "犬が走る", codec) for codec in ("EUC-JP", "gb18030")),
-        *(("a.html", f'<meta charset="{codec}"><p>', "Straße", "utf-8") for codec in ("utf-7", "rot13", "hex", "zlib")),
-        *(("a.html", f'<meta charset="{codec}"><p>', "Straße", "utf-8") for codec in ("punycode", "idna", "no-codec")),
-        ("a.html", '<meta charset="unicode_escape"><p>', "Straße", "utf-8"),
-        ("a.html", '<meta charset="koi8-r"><p>', "Привет", "koi8-r"),
+        *(("a.html", f'<meta charset="{name}"><p>', "Straße", "utf-8") for name in ("utf-7", "punycode", "no-codec")),
     ],
-)  # fmt: skip
+)
 def test_declared_encodings(name: str, head: str, text: str, codec: str) -> None:
     content = (head + text + ('"\nmsgstr ""\n' if name == "a.po" else "")).encode(codec)
     document = open_document(name, content)
@@ -100,13 +88,9 @@ def test_declared_encodings(name: str, head: str, text: str, codec: str) -> None
 @pytest.mark.parametrize(
     ("encoding", "text", "codec"),
     [
-        ("cp1251", "Где вокзал?", "cp1251"),
-        ("windows-1250", "česky", "cp1250"),
-        ("Latin-1", "Käse", "latin-1"),
-        ("Shift_JIS", "駅", "shift_jis"),
-        ("cp866", "Привет", "cp866"),
-        ("utf-16-be", "駅駅", "utf-16-be"),
-        ("cp1252", "Straße ist UTF-8", "utf-8"),
+        *(("cp1251", "Где вокзал?", "cp1251"), ("Latin-1", "Käse", "latin-1"), ("Shift_JIS", "駅", "shift_jis")),
+        *(("utf-16-be", "駅駅", "utf-16-be"), ("cp1252", "Straße ist UTF-8", "utf-8")),
+        *(("", "Straße", mark) for mark in ("utf-8-sig", "utf-16", "utf-32")),
     ],
 )
 def test_the_encoding_may_be_named(encoding: str, text: str, codec: str) -> None:
@@ -154,13 +138,9 @@ def test_any_content_is_read_exactly_or_refused(content: bytes, language: str) -
     [
         ("Die Tür ist grün, und die Mädchen schlafen. " * 20, "ä".encode("cp1252")),
         ("Die Tür ist grün, und die Mädchen schlafen. ", "ü".encode("cp437")),
-        ("Le garçon est déjà à l’hôtel, derrière l’église. ", "é".encode("cp1252") + b" "),
-        ("Девочка слушает музыку. " * 5, "ё".encode("cp1251")),
         ("Το κορίτσι ακούει μουσική. ", b"\xff"),
         ("パスワードが間違っています。", "駅".encode("cp932")),
         ("我们明天去学校，请稍后再试。", b"\xe7\xab"),
-        ("비밀번호가 틀렸습니다. ", b"\x80"),
-        ("הילדה מקשיבה למוזיקה. ", b"\xc0\x80"),
         ("😀 ça va 😀 ", b"\xed\xa0\xbd "),
     ],
 )

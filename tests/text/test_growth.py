@@ -71,12 +71,18 @@ def restore_between_words(unit: str, size: int) -> Callable[[], object]:
     return partial(restoration.restore_spans, stripped, spans, target, attention)
 
 
+def grown(text: str, times: int) -> str:
+    """Return a text `begin⋯unit⋯middle⋯unit⋯end` with its units repeated. Without ⋯ it is a unit."""
+    parts = text.split("⋯") if "⋯" in text else ["", text]
+    return "".join(part * (times if number % 2 else 1) for number, part in enumerate(parts))
+
+
 def reverse(size: int) -> tuple[Link, ...]:
     return tuple(((place, place + 1), (size - 1 - place, size - place)) for place in range(size))
 
 
-def place(source: str, size: int) -> Callable[[], object]:
-    markup = parse_html(source * size)
+def place(source: str) -> Callable[[], object]:
+    markup = parse_html(source)
     words = [TranslatedSegment(part.text[::-1], reverse(len(part.text))) for part in markup.segments]
     return partial(markup.render, words)
 
@@ -103,6 +109,7 @@ def halve(text: str) -> object:
 
 
 IN_512 = "<b>" * 512 + "⋯"
+LONG_LINE = "⋯" + "A" * 50 + "⋯⋯\nand a dog is running in the big old house"
 UNITS = [
     *("a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩\u200d", "/a", "&a", "{}", "a("),
     *("<%", "a_", "$", "(0", "**", "a:", "a;", "'_", '""', "a(1", "A<", "a.b", "1km", "1.2", "# ", "+1 ", "EUR "),
@@ -113,7 +120,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(CASED.find, language="en", any_case=True), 1000, ["aaaaaaaaaaaaaaA. "]),
     (protect.find_spans, 20_000, ["http://a⋯]", *UNITS[:13]]),
     (protect.find_spans, 8000, UNITS[13:]),
-    (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a "]),
+    (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a ", "⋯{a⋯⋯}"]),
     (protect.find_spans, 2000, ["⋯1.⋯1st", "1.22", "{{a %(a ", "x⋯-aa⋯1", '-a "']),
     (protect.split_at_long_spans, 500, ["http://a" + "b" * 70 + " "]),
     (partial(protect.list_marker_length, language="en"), 5000, ["- - - -"]),
@@ -125,22 +132,40 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/"]),
     (lambda text: unify_numbers(NormalisedText(text), ("fr", "en")), 300, ["14h30 `x1` 1 000 € "]),
     (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["1 to ", "1 pm "]),
+    (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),
     (split, 20_000, ["\n", "-\n", "house ", "house", "房子在这里", "𐌰𐌱𐌲 ", r"a⋯\n⋯5"]),
     (split, 5000, [".", "\"'“", "⋯> a-⋯\nb"]),
     (split, 2000, ["a !=", "We go. ", "Dr. ", "A. B. ", '"a. ', "(a. ", "1. "]),
-    (split, 1000, ["a 😀 A", "in this very small old house of the\n"]),
+    (split, 1000, ["a 😀 A", "in this very small old house of the\n", LONG_LINE]),
     (halve, 50_000, ["x"]),
     (halve, 5000, ["\u0301"]),
     (halve, 500, ["x" * 200 + ", "]),
-    (parse_html, 20_000, ["<!--"]),
-    (parse_html, 2000, ["<![CDATA[>", "&#1;&a", "<p ⋯a ⋯>x</p>"]),
-    (parse_html, 1000, ["<b>", "⋯<code>⋯<p>", *(IN_512 + unit for unit in ("</i>", "<p>", "<p>a"))]),
+    (parse_html, 2000, ["&#1;&a", "<p ⋯a ⋯>x</p>"]),
+    (parse_html, 1000, ["⋯<b>⋯x⋯</b>", "⋯<code>⋯<p>", *(IN_512 + unit for unit in ("</i>", "<p>", "<p>a"))]),
     (parse_html, 500, ["word<sup>1</sup></b>", "word <a>1</a>", "<b>word\n* word", "word<b><br>"]),
+    (parse_html, 500, ['⋯<code translate="yes"><p>⋯x⋯</p></code>']),
     (parse_xml, 2000, ["<a>⋯<![CDATA[>", "<!DOCTYPE \">'"]),
     (parse_xml, 1000, ["word <x/> "]),
     (find_tags, 20_000, ["⋯<!--⋯>"]),
     (find_tags, 1000, ["{a,plural,b{c}}", "{a,plural,b{"]),
     (find_tags, 5000, ["{{", "{{ a ", "{% a ", "{% code %}", "<% a ", "<?php ", "{if a ", "</#a "]),
+    (lambda text: root_name(io.BytesIO(text.encode())), 2000, ["⋯<!-- a -->\n⋯<w/>"]),
+]
+PLACED: list[tuple[Callable[[str], Callable[[], object]], int, list[str]]] = [
+    (place, 300, ["word <x></x>, ", "word:<b>word</b>"]),
+    (place, 2, ["<p>" + "word <b>word</b> " * 100, "<p>" + "<code>x</code> a " * 100]),
+    (place, 1000, ["word <b>word</b> ", "a <b>.</b> ⋯."]),
+    (place, 500, ["a ⋯<b>c ⋯⋯</b>⋯ d", "a ⋯<b>- ⋯⋯</b>⋯ d"]),
+    (place_in_word, 800, ["⋯中⋯" + "<b>中</b>" * 40]),
+    (place_copy, 3000, ["⋯a⋯ <code>⋯a⋯b</code>"]),
+]
+PREPARED: list[tuple[Prepare, int]] = [
+    (find_beside_taken, 2000),
+    (restore_emoji, 1000),
+    (restore_numbers, 500),
+    (find_kept, 500),
+    (partial(restore_between_words, "word 12x 1,000 "), 100),
+    (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
 ]
 FILES: list[tuple[int, str, str]] = [
     (20_000, "a.json", "[⋯[],⋯0]"),
@@ -148,83 +173,30 @@ FILES: list[tuple[int, str, str]] = [
     (2000, "a.po", '⋯# a\n⋯msgid "a"\nmsgstr ""\n'),
     (5000, "a.po", 'msgid "a"\nmsgstr "⋯\\"⋯\n'),
     (5000, "a.po", 'msgid ""\nmsgstr "a: b\\n⋯a\\n⋯"\n\nmsgid "a"\nmsgstr ""\n'),
+    (4000, "a.po", 'msgid "⋯a\\n⋯"\nmsgstr "b"\n'),
+    (4000, "a.po", 'msgid "a"\nmsgstr "b"\n'),
     (500, "a.srt", "1\n00:00:01,000 --> 00:00:02,000\nHouse\n⋯<b>\n"),
     (4000, "a.properties", "⋯a⋯\\"),
     (4000, "a.properties", "a=⋯b⋯\\"),
     (4000, "a.strings", '"⋯\\"⋯\\'),
-    (4000, "a.strings", "/*"),
-    (4000, "a.csv", '"'),
-    (4000, "a.yaml", "a: ⋯{n, plural, one {"),
-    (4000, "a.arb", '{"a": "⋯{n, plural, one {⋯"}'),
     (4000, "a.strings", '"a" = "⋯{0,choice,0#a|1#⋯";'),
     (4000, "a.strings", '"a" = "⋯{a \'{⋯";'),
-    (4000, "a.po", 'msgid "⋯a\\n⋯"\nmsgstr "b"\n'),
-    (4000, "a.po", 'msgid "a"\nmsgstr "b"\n'),
+    (4000, "a.yaml", "a: ⋯{n, plural, one {"),
+    (500, "a.md", "⋯|a⋯|\n⋯|-⋯|\n⋯|a⋯|\n"),
+    (1000, "a.resx", "<data ⋯a='1' ⋯>⋯<value>a</value>⋯</data>"),
+    (1000, "a.xml", "<resources><plurals ⋯a='1' ⋯>⋯<item>a</item>⋯</plurals>"),
 ]
-PREPARED: dict[str, tuple[Prepare, int]] = {
-    "terms: taken ranges": (find_beside_taken, 2000),
-    "protect: braces": (lambda n: partial(protect.find_spans, "{a" * n + "}" * n), 5000),
-    "protect: emoji to restore": (restore_emoji, 1000),
-    "protect: missing spans": (restore_numbers, 500),
-    "protect: kept spans": (find_kept, 500),
-    "protect: restored numbers": (partial(restore_between_words, "word 12x 1,000 "), 100),
-    "repetition": (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
-    "segment: lines after a long line": (
-        lambda n: partial(split, "A" * 50 * n + "\nand a dog is running in the big old house" * n),
-        1000,
-    ),
-    "numbers: marks": (lambda n: partial(mend_numbers, "1.5 €1.5 - `5` " * n, "1.5 $1 - `5` " * n, ("en", "fr")), 300),
-    "markup: nested elements": (lambda n: partial(parse_html, "<b>" * n + "x" + "</b>" * n), 1000),
-    "markup: nested blocks": (lambda n: partial(parse_html, "<div>" * n + "x" + "</div>" * n), 1000),
-    "markup: nested untranslatable blocks": (
-        lambda n: partial(parse_html, '<code translate="yes"><p>' * n + "x" + "</p></code>" * n),
-        500,
-    ),
-    "markup: placement of empty elements": (lambda n: place("word <x></x>, ", n), 300),
-    "markup: divided words": (lambda n: place("word:<b>word</b>", n), 300),
-    "markup: placement": (partial(place, "<p>" + "word <b>word</b> " * 100), 2),
-    "markup: placement of guesses": (partial(place, "<p>" + "<code>x</code> a " * 100), 2),
-    "markup: placement of many": (partial(place, "word <b>word</b> "), 1000),
-    "markup: nested placement": (lambda n: place("a " + "<b>c " * n + "</b>" * n + " d", 1), 500),
-    "markup: placement in a long word": (lambda n: place_in_word("中" * n + "<b>中</b>" * 40), 800),
-    "markup: placement around one sign": (lambda n: place("a <b>.</b> " + "." * n, 1), 1000),
-    "markup: placement of a long kept word": (lambda n: place_copy("a" * n + " <code>" + "a" * n + "b</code>"), 3000),
-    "markup: placement among signs": (lambda n: place("a " + "<b>- " * n + "</b>" * n + " d", 1), 400),
-    "documents: comments before a root element": (
-        lambda n: partial(root_name, io.BytesIO(b"<!-- a -->\n" * (n // 10) + b"<w/>")),
-        200,
-    ),
-    "documents: MD table cells": (
-        lambda n: partial(translate_file, "a.md", b"|a" * n + b"|\n" + b"|-" * n + b"|\n" + b"|a" * n + b"|\n"),
-        500,
-    ),
-    "documents: RESX attributes and values": (
-        lambda n: partial(
-            translate_file, "a.resx", b"<data " + b"a='1' " * n + b">" + b"<value>a</value>" * n + b"</data>"
-        ),
-        1000,
-    ),
-    "documents: Android attributes and items": (
-        lambda n: partial(
-            translate_file,
-            "a.xml",
-            b"<resources><plurals " + b"a='1' " * n + b">" + b"<item>a</item>" * n + b"</plurals>",
-        ),
-        1000,
-    ),
-}
 SIZES = {"json-nested": 900, "docx-nested": 4000, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}
 
 
-def grown(text: str, times: int) -> str:
-    """Return a text `begin⋯unit⋯end` with its unit repeated. Without ⋯ it is the unit, and the end may be left out."""
-    begin, unit, end = [*text.split("⋯"), ""][:3] if "⋯" in text else ("", text, "")
-    return begin + unit * times + end
-
-
-@pytest.mark.parametrize(("prepare", "size"), PREPARED.values(), ids=PREPARED.keys())
+@pytest.mark.parametrize(("prepare", "size"), PREPARED)
 def test_time_grows_with_the_size(prepare: Prepare, size: int) -> None:
     assert_linear(prepare, size)
+
+
+@pytest.mark.parametrize(("prepare", "size", "text"), [(f, n, text) for f, n, all in PLACED for text in all])
+def test_time_of_placement_grows(prepare: Callable[[str], Callable[[], object]], size: int, text: str) -> None:
+    assert_linear(lambda times: prepare(grown(text, times)), size)
 
 
 @pytest.mark.parametrize(("call", "size", "text"), [(call, size, text) for call, size, all in GROWTH for text in all])

@@ -78,12 +78,11 @@ def test_translated_attributes_headers_and_inserted_files() -> None:
 
 def test_an_inserted_file_of_another_format_is_an_error() -> None:
     relations = INSERTED["word/_rels/document.xml.rels"].replace("a.htm", "a.rtf")
+    members = {**INSERTED, "word/_rels/document.xml.rels": relations, "word/a.rtf": "{rtf1}"}
     with pytest.raises(
         DocumentError, match=r"contains word/a\.rtf, which Word inserts.*; accepted: such files in HTML"
     ):
-        open_document(
-            "a.docx", archive({**INSERTED, "word/_rels/document.xml.rels": relations, "word/a.rtf": "{rtf1}"})
-        )
+        open_document("a.docx", archive(members))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +218,6 @@ def test_formats_with_a_relative_namespace() -> None:
     runs = "".join(
         f'<a:r><a:rPr><p:x b="{b}"/></a:rPr><a:t>{text}</a:t></a:r>' for b, text in ((1, "A "), (1, "dog "), (2, "ran"))
     )
-    document = open_document(
-        "a.pptx", archive({"ppt/slides/slide1.xml": f"<p:sld {SHOW} {DRAWING}><a:p>{runs}</a:p></p:sld>"})
-    )
+    slide = f"<p:sld {SHOW} {DRAWING}><a:p>{runs}</a:p></p:sld>"
+    document = open_document("a.pptx", archive({"ppt/slides/slide1.xml": slide}))
     assert [(segment.text, len(segment.marks)) for segment in document.segments] == [("A dog ran", 1)]

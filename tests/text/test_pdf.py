@@ -60,10 +60,7 @@ def laid_out(texts: list[str]) -> list[PdfLine]:
         (["A long line of the text at the Nord-", "See"], ["A long line of the text at the Nord-See"]),
         ([f"A long line of the text with con{SOFT_HYPHEN}", "tent"], ["A long line of the text with content"]),
         (["A short end.", "The next text has a long line."], ["A short end.", "The next text has a long line."]),
-        (
-            ["A long line ends where the page ends", "and goes on."],
-            ["A long line ends where the page ends and goes on."],
-        ),
+        (["A long line ends where a page ends", "and goes on."], ["A long line ends where a page ends and goes on."]),
         (["1. The first item", "2. The second item"], ["1. The first item", "2. The second item"]),
     ],
 )

@@ -44,24 +44,19 @@ def locked() -> bytes:
     [
         ("a.doc", "", r"file extension '.doc'.*accepted: .arb, .csv"),
         ("a.docs", "", r"did you mean .docx"),
-        ("none", "", "accepted: .arb"),
         ("a.txt", bytes(range(128, 256)), "not text in UTF-8 at byte 0; accepted: UTF-8, UTF-16 or UTF-32, or another"),
         ("a.txt", "The dog\0 sleeps.\n", "not text: character 8 is NUL; accepted: UTF-8, UTF-16 or UTF-32"),
         ("a.strings", '"a" = "dog\0s";', "not text: character 11 is NUL"),
         ("a.csv", "a,b\0\n1,2\n", "is NUL; accepted"),
-        ("a.json", '{"a": "b\0"}', "is NUL; accepted"),
-        ("a.html", "<p>a\0</p>", "is NUL; accepted"),
         ("a.srt", STARTED.encode("utf-16"), "is NUL; accepted"),
         ("a.json", '{"a": }', "line 1, column 7"),
         ("a.json", "[" * 100_000, "nested too deeply"),
-        ("a.arb", '{"a": }', "line 1, column 7"),
         ("a.yaml", "a: [1", "a.yaml is not YAML: .*line 2, column 1"),
         ("a.yaml", "[" * 200, "nested too deeply; accepted: at most 100 levels"),
         ("a.strings", "hello", "a.strings has no text"),
         ("a.srt", "no times here", "no cue"),
         ("a.xlf", "<html>", "not XLIFF"),
         ("a.ftl", "no fluent here", r"a\.ftl is not Fluent: it contains no message; accepted: lines such as"),
-        ("a.ftl", "{}", r"a\.ftl is not Fluent: it contains no message"),
         ("a.po", 'msgid "a\nmsgstr', "not a .po file"),
         ("a.po", 'msgid "a"\nmsgid "b"\n', "po file: line 2: the entry before this line has no msgstr"),
         ("a.po", 'msgid "a" b"\nmsgstr ""\n', 'po file: line 1: \'"a" b"\' is not a string in quotes'),
@@ -69,15 +64,12 @@ def locked() -> bytes:
         ("a.po", "# only a comment\n", "po file: it contains no entry; accepted: at least one msgid"),
         ("a.po", __file__, "line 1: .* is neither a keyword, a string nor a comment"),  # no file is opened
         ("a.tmx", MEMORIES["plain"], "the target language must be given"),
-        ("a.docx", "PK rubbish", "not a .docx file"),
-        ("a.pptx", "PK rubbish", "a.pptx is not a .pptx file: File is not a zip file"),
         ("a.xlsx", archive(PRESENTATION), "a.xlsx is not a .xlsx file: the archive contains no file with text"),
         ("a.xlsx", archive({"xl/sharedStrings.xml": f"<sst {SHEET}>"}), "xl/sharedStrings.xml is not XML"),
         ("a.pptx", archive({"s.xml": LARGE_FORMAT}), "text format that is too large"),
         ("a.epub", "PK rubbish", "a.epub is not a .epub file: File is not a zip file"),
         ("a.odt", archive(BOOK), "a.odt is not a .odt file: the archive contains no file with text"),
         ("a.odt", archive(OPEN_DOCUMENT).replace(b"PK\x01\x02", b"PK\x01\x03"), "is not a .odt file"),
-        ("a.pdf", "", "a.pdf is not a PDF file, or is damaged"),
         ("a.pdf", "%PDF-1.4\nrubbish", "a.pdf is not a PDF file, or is damaged"),
         ("a.pdf", pdf(b"0 0 100 100 re f"), "has no text layer; accepted: a PDF with text"),
         ("a.pdf", locked(), "protected by a password"),
@@ -93,11 +85,10 @@ def test_errors_name_the_problem(name: str, content: str | bytes, problem: str) 
     ("name", "content", "options", "problem"),
     [
         ("a.tmx", "<tmx></tmx>", GERMAN, "a.tmx is not TMX: it contains no <tmx> element with a <tu>"),
-        ("a.tmx", "no markup", GERMAN, "a.tmx is not TMX"),
         ("a.csv", "a,b\n1,2", {"columns": ("c", "3")}, "'c', '3'; accepted: a number from 1 to 2, or a, b"),
         *(
             ("a.txt", "a", {"encoding": codec}, f"the encoding '{codec}' is unknown; accepted: such as utf-16")
-            for codec in ("klingon", "punycode", "idna", "unicode_escape", "rot13", "utf-7", "hex")
+            for codec in ("klingon", "punycode")
         ),
     ],
     ids=name_of,

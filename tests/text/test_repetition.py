@@ -37,13 +37,9 @@ def test_a_translation_repeats_no_more_than_a_source_that_is_the_same(pieces: li
 @pytest.mark.parametrize(
     ("source", "target", "expected"),
     [
-        ("a" * 60, "b" * 20, False),
-        ("a" * 61, "b" * 20, True),
-        ("a" * 59, "b", False),  # too short to judge
-        ("a" * 60, "中" * 8, False),
-        ("a" * 63, "中" * 8, True),
-        ("中" * 24, "b" * 20, False),
-        ("中" * 25, "b" * 20, True),
+        *(("a" * 60, "b" * 20, False), ("a" * 61, "b" * 20, True), ("a" * 59, "b", False)),  # the last is short itself
+        *(("a" * 60, "中" * 8, False), ("a" * 63, "中" * 8, True)),
+        *(("中" * 24, "b" * 20, False), ("中" * 25, "b" * 20, True)),
     ],
 )
 def test_too_short(source: str, target: str, expected: bool) -> None:

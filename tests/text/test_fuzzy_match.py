@@ -40,27 +40,22 @@ def test_similarity_counts_words_and_punctuation() -> None:
     [
         ("en", "The server stores the data in a file.", "The server stores the data in a list.", True),
         ("en", "See page 12 of the manual.", "See page 17 of the manual.", True),
-        ("fr", "La réunion est lundi.", "La réunion est mardi.", True),
         ("zh", "狗在睡觉。", "猫在睡觉。", True),
         # inserted, removed
         ("en", "The supplier must deliver.", "The supplier must not deliver.", False),
         ("en", "She doesn't deliver today.", "She does deliver today.", False),
-        ("en", "We must deliver the goods.", "We must not ship the goods.", False),
         ("ja", "明日行きます。", "明日行きません。", False),
         ("en", "Save the file", "Save the file.", False),
         # negation
         ("de-AT", "Er sieht eine Katze.", "Er sieht keine Katze.", False),
-        ("es", "Siempre abre la puerta.", "Nunca abre la puerta.", False),
         ("zh", "他很高。", "他不高。", False),
         # number words, also against numbers
         ("en", "Pay within two weeks.", "Pay within four weeks.", False),
         ("fr", "Il a deux enfants.", "Il a trois enfants.", False),
-        ("ru", "У него два брата.", "У него три брата.", False),
         ("en", "He has two children.", "He has 12 children.", False),
         ("en", "He has big dogs.", "He has 12 dogs.", False),
         # prepositions, pronouns
         ("en", "Switch it on before cleaning.", "Switch it on after cleaning.", False),
-        ("it", "Pulire prima dell'uso.", "Pulire dopo dell'uso.", False),
         ("no", "Han kommer uten bil.", "Han kommer med bil.", False),
         ("en", "You see it.", "You see it?", False),
         ("xx", "Alba beta.", "Alba gama.", True),  # without a profile, the words that replace one another are unknown

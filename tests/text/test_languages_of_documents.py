@@ -139,9 +139,8 @@ def test_the_language_and_the_title_of_an_e_book() -> None:
         "c.xml": CHAPTER.replace("<html ", '<html lang="en" xml:lang="en" '),
     }
     written = capitals("a.epub", book, DocumentOptions(source_language="en", target_language="fr"))
-    assert written["content.opf"] == book["content.opf"].replace("en-GB", "fr").replace('"en"', '"fr"').replace(
-        "A dog", "A DOG"
-    )
+    content = book["content.opf"].replace("en-GB", "fr").replace('"en"', '"fr"')
+    assert written["content.opf"] == content.replace("A dog", "A DOG")
     assert '<ncx xml:lang="fr">' in written["toc.ncx"]
     assert '<html lang="fr" xml:lang="fr" ' in written["c.xml"]
 

@@ -168,9 +168,7 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ("<p>dog[<b>old</b>], a dog<b>[old]</b>, dog(<i>my</i>), f(<i>x</i>)</p>",
          ["dog [old], a dog [old], dog (my), f(x)"]),
         ("<p>A dog:<i>big</i>,age:<i>two</i>;<b>see</b>:house</p>", ["A dog: big, age: two; see: house"]),
-        ("<p>Read the <a>news</a> now.</p>", ["Read the news now."]),
         ("<p><b>Name:</b>the dog</p>", ["Name: the dog"]),
-        ("<p><span>Address:</span><span>garden</span></p>", ["Address: garden"]),
         ("<p>Hello<b>World</b> of dogs<i>1</i></p>", ["Hello World of dogs 1"]),
         ("<p>H<sub>2</sub>O, Mc<b>Donald</b>, r<b>ed</b>, 12:<b>30</b>, 20<b>px</b></p>",
          ["H2O, McDonald, red, 12:30, 20px"]),
@@ -191,10 +189,7 @@ def test_segments(source: str, segments: list[str]) -> None:
     [
         ("<p>a &lt;script&gt; b</p>", "<p>A &lt;SCRIPT&gt; B</p>"),
         ("a &amp;lt;b&amp;gt; &#60;img onerror=c&#62;", "A &amp;LT;B&amp;GT; &#60;IMG ONERROR=C&#62;"),
-        (
-            "<!-- a -->\n<p>one</p>\n\n<script>if (a < b) {}</script>",
-            "<!-- a -->\n<p>ONE</p>\n\n<script>if (a < b) {}</script>",
-        ),
+        ("<!-- a -->\n<p>one</p>\n\n<script>a < b</script>", "<!-- a -->\n<p>ONE</p>\n\n<script>a < b</script>"),
         ("<p>a&nbsp;b &amp; c > d &mdash; e</p>", "<p>A&nbsp;B &amp; C > D &mdash; E</p>"),
         ("<p>\n  one\n</p>\n", "<p>\n  ONE\n</p>\n"),
         ("<IMG ALT='it&#39;s &quot;a&quot; <b>' SRC='x'>", "<IMG ALT='IT&#39;S \"A\" &lt;B>' SRC='x'>"),
@@ -234,12 +229,10 @@ DOCUMENT = "<doc><t>Title</t><p>Some <e>old</e> text</p><x><e>One</e> <e>Two</e>
         (MarkupOptions(splitting_tags=frozenset({"e"})), ["Title", "Some", "old", "text", "One", "Two"]),
         (MarkupOptions(ignore_tags=frozenset({"t", "x"})), ["Some old text"]),
         (MarkupOptions(outline_detection=False), ["Title Some old text One Two"]),
-        (
-            MarkupOptions(outline_detection=False, splitting_tags=frozenset({"t", "p", "x"})),
-            ["Title", "Some old text", "One Two"],
-        ),
+        (MarkupOptions(outline_detection=False, splitting_tags=frozenset({"t", "p"})),
+         ["Title", "Some old text", "One Two"]),
     ],
-)
+)  # fmt: skip
 def test_options_of_xml(options: MarkupOptions, segments: list[str]) -> None:
     assert texts(DOCUMENT, parse_xml, options) == segments
 
@@ -248,9 +241,8 @@ def test_xml_preserves_unknown_entities_and_cdata() -> None:
     source = '<?xml version="1.0"?><!DOCTYPE d [<!ENTITY a "<b>">]><d>one &a; two<![CDATA[ <b> & ]]></d>'
     document = parse_xml(source)
     assert [segment.text for segment in document.segments] == ["one &a; two"]
-    assert document.render([TranslatedSegment("EINS &a; < ZWEI\x00")]) == source.replace("one", "EINS").replace(
-        "two", "&lt; ZWEI"
-    )
+    written = source.replace("one", "EINS").replace("two", "&lt; ZWEI")
+    assert document.render([TranslatedSegment("EINS &a; < ZWEI\x00")]) == written
 
 
 @pytest.mark.parametrize(
@@ -341,26 +333,18 @@ def test_words_for_empty_elements_never_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
+    "mark",
     [
-        '<p>The dog<a href="#n1">1</a> sleeps.</p>',
-        '<p>The dog<a href="#n1"><sup>1</sup></a> sleeps.</p>',
-        '<p>The dog<sup><a href="#n1">12, 13</a></sup> sleeps.</p>',
-        '<p>The dog <a href="#n1">[1]</a> sleeps.</p>',
-        '<p>The dog<a epub:type="noteref" href="#n1">*</a> sleeps.</p>',
-        '<p>The dog <a role="doc-noteref" href="#n1">1</a> sleeps.</p>',
-        '<p>The dog<a class="footnote-ref" href="#n1">†</a> sleeps.</p>',
-        "<p>The dog<sup>[a]</sup> sleeps.</p>",
-        '<p>The dog<a href="#f3"><sup>a</sup></a> sleeps.</p>',
-        "<p>The dog<sup>iv</sup> sleeps.</p>",
-        "<p>The dog<sup>1,a</sup> sleeps.</p>",
-        "<p>The dog<sup>1</sup><sup>,</sup><sup>2</sup> sleeps.</p>",
-        '<p>The dog<span class="superscript">1</span> sleeps.</p>',
-        '<p>The dog<span style="vertical-align: super">1</span> sleeps.</p>',
-        '<p>The dog<sup><a href="#c"><span class="c">&#91;</span>1<span class="c">&#93;</span></a></sup> sleeps.</p>',
+        *('<a href="#n1">1</a>', '<a href="#n1"><sup>1</sup></a>', '<sup><a href="#n1">12, 13</a></sup>'),
+        *(' <a href="#n1">[1]</a>', '<a epub:type="noteref" href="#n1">*</a>', ' <a role="doc-noteref" href="#">1</a>'),
+        *('<a class="footnote-ref" href="#n1">†</a>', "<sup>[a]</sup>", '<a href="#f3"><sup>a</sup></a>'),
+        *("<sup>iv</sup>", "<sup>1,a</sup>", "<sup>1</sup><sup>,</sup><sup>2</sup>"),
+        *('<span class="superscript">1</span>', '<span style="vertical-align: super">1</span>'),
+        '<sup><a href="#c"><span class="c">&#91;</span>1<span class="c">&#93;</span></a></sup>',
     ],
 )
-def test_footnote_marks_are_no_words(source: str) -> None:
+def test_footnote_marks_are_no_words(mark: str) -> None:
+    source = f"<p>The dog{mark} sleeps.</p>"
     assert texts(source) == ["The dog sleeps."]
     result = upper(source)
     assert result.startswith(("<p>THE DOG<", "<p>THE DOG <")) and result.endswith(" SLEEPS.</p>")
@@ -378,14 +362,10 @@ def test_a_raised_remark_is_a_text_of_its_own() -> None:
 
 
 def test_notes_and_index_terms_of_xml_are_apart_from_the_text_around_them() -> None:
-    source = (
-        "<p>a<footnote><para>b c</para></footnote> d<indexterm><primary>e</primary></indexterm> f<note>g</note></p>"
-    )
+    source = "<p>a<footnote><para>b c</para></footnote> d<indexterm><term>e</term></indexterm> f<note>g</note></p>"
     assert texts(source, parse_xml) == ["b c", "e", "g", "a d f"]
     document = parse_xml(source)
-    capitals = (
-        "<p>A<footnote><para>B C</para></footnote> D<indexterm><primary>E</primary></indexterm> F<note>G</note></p>"
-    )
+    capitals = re.sub(r"(?<=>)\w|(?<=[ b]) ?\w(?=<)", lambda text: text[0].upper(), source)
     links = tuple(((at, at + 1), (at, at + 1)) for at in range(5))
     assert document.render([TranslatedSegment(one.text.upper(), links) for one in document.segments]) == capitals
 

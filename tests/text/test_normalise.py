@@ -65,18 +65,15 @@ UNCHANGED = {
     "price with cents, and lists": "12,-5 3,- Mark a,-b",
 }
 GERMAN = {
-    "hyphen at the end of a line": (
-        "die Haustür-\nklingel, a-\r\nb, Haus-\nund",
-        "die Haustürklingel, a- b, Haus- und",
-    ),
+    "hyphen at the end of a line": ("die Tür-\nklingel, a-\r\nb, Haus-\nund", "die Türklingel, a- b, Haus- und"),
     "hyphen of a word": ("Haus-\nÜbung, S-\nbahn, ein-\nbis zweimal", "Haus- Übung, S- bahn, ein- bis zweimal"),
     "gender forms": (
         "Kolleg:innen, Leser*innen, Kund/-innen, Schüler/innen, Autor(innen), Mieter*innen-Rat, Kolleg:innen-Rat",
         "Kolleginnen, Leserinnen, Kundinnen, Schülerinnen, Autorinnen, Mieter-Rat, Kolleginnen-Rat",
     ),
     "gender forms of one person": (
-        "Der/die neue Lehrer/in oder ein/eine Student(in), Leser*in",
-        "Der neue Lehrer oder ein Student, Leser",
+        "Der/die neue Lehrer/in oder ein/eine Student(in)",
+        "Der neue Lehrer oder ein Student",
     ),
     "no gender forms": (
         "https://www.hotel.de/innen Temperatur außen/innen; Außen/Innen, Tür(innen), Zimmer/in Wien, Sensor_innen",
@@ -181,11 +178,8 @@ def test_the_map_is_monotonic_and_changes_only_what_it_covers(text: str) -> None
         first, last = normalised.normalised_range(begin, end)
         assert first <= place < last
         is_quote = text[begin:end] in "‹›"  # stays if its text lacks the other one
-        assert (
-            is_quote
-            or text[begin:end] == character
-            or NORMALISER.normalise(text[begin:end]).text == normalised.text[first:last]
-        )
+        part = text[begin:end]
+        assert is_quote or part == character or NORMALISER.normalise(part).text == normalised.text[first:last]
 
 
 @given(st.lists(texts, max_size=5))

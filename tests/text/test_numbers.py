@@ -10,9 +10,7 @@ from mt.text.numbers import mend_numbers, unify_numbers
     ("languages", "source", "translation", "expected"),
     [
         # the marks of the target language
-        ("de en", "15.234,67 Punkte", "15.234.67 points", "15,234.67 points"),
         ("de en", "3,50 € 1.234 €", "3,50 € 1.234 €", "3.50 € 1,234 €"),
-        ("de en", "950,00 EUR/Monat, 150,00 EUR", "950.00 EUR, 150,00 EUR", "950.00 EUR, 150.00 EUR"),
         ("en de", "see Art. 3.1 g, max. 4.1 g", "siehe Art. 3.1 g, max. 4.1 g", "siehe Art. 3.1 g, max. 4,1 g"),
         ("en de", "Max. 2.5 m, see Fig. 3.1 kg", "Max. 2.5 m, 3.1 kg", "Max. 2,5 m, 3,1 kg"),
         ("de en", "7.900.000 am 12.10.2026", "7.900.000 on 12.10.2026", "7,900,000 on 12.10.2026"),
@@ -20,28 +18,17 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("de fr", "1.234.567,89", "1.234.567,89", "1\u00a0234\u00a0567,89"),
         ("de nl", "1.234,5", "1,234.5", "1.234,5"),
         ("de-CH en", "1.234,5", "1.234,5", "1.234,5"),  # the marks of Switzerland are others
-        ("fr de", "pèse 2,5 kg", "wiegt 2.5 kg", "wiegt 2,5 kg"),
         ("fr en", "1\u202f250,75 €", "1\u00a0250,75 €", "1,250.75 €"),
-        ("en fr", "£1,500.75, 2.5% and 3.5 inches", "£1,500.75, 2.5%, 3.5", "£1\u00a0500,75, 2,5%, 3,5"),
         ("en de", "$1,234.56 USD 3.5", "$1,234.56 USD 3.5", "$1.234,56 USD 3,5"),
         ("en de", "1\u202f234.5 kg", "1\u202f234.5 kg", "1\u202f234,5 kg"),  # of the International System
-        ("en de", "1,234,567.50 USD", "1.234.567.50 USD", "1.234.567,50 USD"),
-        ("en de", "Python 3.11", "Python 3.11", "Python 3.11"),
         ("en de", "1,234 ratings of 1,100 people", "1,234 Noten von 1,100", "1.234 Noten von 1.100"),
         ("en de", "line 1,234 is, rows 1,235, 100,200 has", "1,234, 1,235, 100,200", "1,234, 1,235, 100,200"),
-        ("de en", "1,234 ratings", "1,234", "1,234"),
         ("en de", "at 4.50", "für 4,50", "für 4,50"),
         ("en de", "version 2.5 costs $2.5", "2.5 kostet $2.5", "2.5 kostet $2.5"),  # a version and a price
         ("en de", "version 1.234.56", "1.234.56", "1.234.56"),
         ("en ja", "2.5 kg", "2.5 kg", "2.5 kg"),
-        ("en de", "rgb(255,128,255)", "rgb(255,128,255)", "rgb(255,128,255)"),
-        ("en de", "https://x.org/?s=100,200", "https://x.org/?s=100,200", "https://x.org/?s=100,200"),
-        ("en de", r"\d{1,300} (100,200)", r"\d{1,300} (100,200)", r"\d{1,300} (100,200)"),
-        ("de en", "0.125 kg", "0.125 kg", "0.125 kg"),
-        ("de en", "Tel. 089.123.456", "Tel. 089.123.456", "Tel. 089.123.456"),
-        ("de en", "x-1.234.pdf", "x-1.234.pdf", "x-1.234.pdf"),
-        ("de en", "Kapitel 1.100, Version 2.345", "chapter 1.100, version 2.345", "chapter 1.100, version 2.345"),
-        ("de en", "Zeilen 12,13", "lines 12,13", "lines 12,13"),
+        *(("en de", *[text] * 3) for text in ("rgb(255,128,255)", "https://x.org/?s=100,200", r"\d{1,300} (100,200)")),
+        *(("de en", *[text] * 3) for text in ("0.125 kg", "Tel. 089.123.456", "x-1.234.pdf")),
         ("en de", "802.11g, Figure 2.3 A", "802.11g, Abbildung 2.3 A", "802.11g, Abbildung 2.3 A"),
         ("en de", "a town (10,000 people), f(1,000)", "(10,000 Menschen), f(1,000)", "(10.000 Menschen), f(1,000)"),
         ("de en", "Es bildeten 10.000 Menschen", "10.000 people formed", "10,000 people formed"),
@@ -55,7 +42,6 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("en de", "delete 3 files", "3-Dateien löschen", "3 Dateien löschen"),
         ("en de", "see all 3 files", "sieh alle 3-Dateien", "sieh alle 3 Dateien"),
         ("en de", "the Kerberos 5 system", "das Kerberos 5-System", "das Kerberos 5-System"),  # a name
-        ("en de", "a 3-room flat", "eine 3-Zimmerwohnung", "eine 3-Zimmerwohnung"),
         ("en de", "a 3 room flat", "eine 3-Zimmer-Wohnung", "eine 3-Zimmer-Wohnung"),
         ("de en", "8:00–12:00 und 14:00–18:00", "8:00 12:00 14:00–18:00", "8:00–12:00 14:00–18:00"),
         # signs of money stay
@@ -64,7 +50,6 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("de en", "12 Euro", "$12", "$12"),
         ("de en", "50¢ Rabatt", "0.50 $ off", "0.50 $ off"),
         ("de en", "`$x` 12 €", "`$x` $12", "`$x` €12"),
-        ("de en", "12 € und 3 £", "$12", "$12"),
     ],
 )
 def test_numbers_are_mended(languages: str, source: str, translation: str, expected: str) -> None:
@@ -84,7 +69,6 @@ def test_amounts_of_money_are_converted_alone() -> None:
 @pytest.mark.parametrize(
     ("languages", "text", "expected"),
     [
-        ("en de", "1 234,50 or 1 000 EUR", "1\u00a0234,50 or 1\u00a0000 EUR"),
         ("en de", "1 234 567 dogs, 5 300 €", "1\u00a0234\u00a0567 dogs, 5\u00a0300 €"),
         ("en de", "in 2020 300 dogs, 12 345 cats, x1 234,50", "in 2020 300 dogs, 12 345 cats, x1 234,50"),
         ("de en", "15.30 Uhr, 7.05 Uhr, 15.30, 15.99 Uhr", "15:30 Uhr, 7:05 Uhr, 15.30, 15.99 Uhr"),
@@ -94,15 +78,11 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("en de", "Open 9 a.m.–5 p.m. or 9am-5pm.", "Open 9:00–17:00 or 9:00-17:00."),
         ("en de-AT", "from 2 to 4:30 pm, 11-2 PM, 12 a.m.", "from 14:00 to 16:30, 11:00-14:00, 0:00."),
         ("en fr", "(9 a.m.) At 12 p.m.? 'At 5 p.m.'", "(9:00) At 12:00? 'At 17:00.'"),
-        ("en fr", "3 pm", "15:00"),
         ("en fr", "`5 pm`, I am 5 amps", "`5 pm`, I am 5 amps"),
         ("en zh", "5 pm", "5 pm"),
         ("fr de", "à 14h30, de 9 h à 18 h 30, 14h3, 2 h 305", "à 14:30, de 9:00 à 18:30, 14h3, 2 h 305"),
         ("fr de", "de 9h à 12h et de 14 h à 18 h, de 2 h à 3 h", "de 9:00 à 12:00 et de 14:00 à 18:00, de 2 h à 3 h"),
-        ("fr de", "à 9 h 30 du matin, de 9 h à 18 h 305", "à 9:30 du matin, de 9 h à 18 h 305"),
         ("de en", "8.00–12.00 und 14.00–18.00 Uhr, 8.00–12.00", "8:00–12:00 und 14:00–18:00 Uhr, 8.00–12.00"),
-        ("en de", "The bus at 5:30 pm leaves", "The bus at 17:30 leaves"),
-        ("fr de", "le 5 juin à 9h, à 19h.", "le 5 juin à 9:00, à 19:00."),
         ("fr de", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h"),
         ("fr fr", "14h30", "14h30"),
         ("fr de", "À 15h 30 000 € volés.", "À 15h 30\u00a0000 € volés."),
@@ -132,8 +112,5 @@ def test_kept_numbers_stay_and_ranges_are_those_of_the_original() -> None:
     unified = unify_numbers(NormalisedText("15.30 Uhr 16.30 Uhr"), ("de", "en"), [(0, 9)])
     assert unified.text == "15.30 Uhr 16:30 Uhr"
     unified = unify_numbers(NormalisedText("At 5 p.m. we go"), ("en", "de"))
-    assert (unified.text, unified.original_range(3, 8), unified.normalised_range(10, 12)) == (
-        "At 17:00 we go",
-        (3, 9),
-        (9, 11),
-    )
+    assert unified.text == "At 17:00 we go"
+    assert (unified.original_range(3, 8), unified.normalised_range(10, 12)) == ((3, 9), (9, 11))

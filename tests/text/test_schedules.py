@@ -10,7 +10,6 @@ from mt.text.schedules import lost_ranges, mend_ranges
     [
         ("de en", "Offen Mo–Fr", "Open", ["Mo–Fr"]),
         ("de en", "Di-Do 9 Uhr", "Open 9", ["Di-Do"]),
-        ("fr en", "Ouvert Lun–Ven", "Open Mon-Fri", []),
         ("de fr", "Mo-Fr: 9", "lundi au vendredi : 9", []),
         ("de en", "Montag bis Freitag: 9", "Monday, on Friday: 9", ["Montag bis Freitag"]),
         ("de en", "Mo.–Do.", "Monday through to Thursdays", []),
@@ -20,7 +19,6 @@ from mt.text.schedules import lost_ranges, mend_ranges
         ("en de", "`Mon-Fri` and x.org/Mon-Fri, 9:00-17:00.txt", "", []),
         ("fr de", "du mardi au samedi", "samstags", ["mardi au samedi"]),
         ("de zh", "Offen Mo–Fr", "周一至周五开放", []),
-        ("de ja", "Offen Mo–Fr", "月曜日から金曜日", []),
         ("de zh", "Offen Mo–Fr", "开放", ["Mo–Fr"]),
         ("cs en", "Po–Pá", "Open", []),
         ("de en", "Wi-Fi, Jean–Luc, so–lala, die Sommer–Dose, Mo-Di-Do", "", []),
@@ -46,12 +44,7 @@ def test_lost_ranges(languages: str, source: str, translation: str, lost: list[s
         ("en fr", "Mon-Fri or Tue–Wed.", "Mon–Fri ou Tue–Wed.", "lun.–ven. ou mar.–mer."),
         ("de fr", "Montag bis Freitag", "le Montag bis Freitag", "le lundi au vendredi"),
         ("fr de", "lundi-jeudi et lun. au ven.", "Lundi-jeudi und lun. au ven.", "Montag bis Donnerstag und Mo–Fr."),
-        (
-            "en de",
-            "Mon-Fri, x.org/Mon-Fri, `Mon-Fri`",
-            "Mon-Fri, x.org/Mon-Fri, `Mon-Fri`",
-            "Mo–Fr, x.org/Mon-Fri, `Mon-Fri`",
-        ),
+        ("en de", *["Mon-Fri, x.org/Mon-Fri, `Mon-Fri`"] * 2, "Mo–Fr, x.org/Mon-Fri, `Mon-Fri`"),
         *(  # not ranges of days or hours
             (languages, text, text, text)
             for languages, texts in {
@@ -63,8 +56,6 @@ def test_lost_ranges(languages: str, source: str, translation: str, lost: list[s
             for text in texts.split("|")
         ),
         ("fr de", "Ouvert lun-ven.", "Offen lun-ven.", "Offen Mo–Fr."),
-        ("fr de", "Ouvert lun.-ven.", "Offen lun.-ven.", "Offen Mo–Fr."),
-        ("en fr", "Open Mon-Fri.", "Ouvert Mon-Fri.", "Ouvert lun.–ven."),
         ("en de", "Mon-Fri. 9", "Mon-Fri. 9", "Mo–Fr 9"),
         ("en fr", "Open 8:00-9:30", "Ouvert 8:00-9:30", "Ouvert 8h–9h30"),
         ("en fr", "Sundays 8:00-9:30", "dimanche 8:00-9:30", "dimanche 8h–9h30"),

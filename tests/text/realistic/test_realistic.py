@@ -95,9 +95,7 @@ def without_marks(content: bytes) -> list[object]:
     """Return the members without marks. A translation is written in one line, and an archive is XML with other runs."""
     texts = [(name, MARKS.sub("", text)) for name, text in members(content)]
     packed = content.startswith(b"PK")
-    return [
-        structure(text) if packed and text.startswith("<") else (name, " ".join(text.split())) for name, text in texts
-    ]
+    return [structure(part) if packed and part[:1] == "<" else (name, " ".join(part.split())) for name, part in texts]
 
 
 def structure(source: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
@@ -205,12 +203,8 @@ def test_nothing_but_the_texts_changes(name: str) -> None:
 def test_another_program_reads_the_translation(name: str) -> None:
     document, kind = opened(name), name.rpartition(".")[2]
     links = [tuple(((n, n + 1), (n, n + 1)) for n in range(len(segment.text))) for segment in document.segments]
-    written = document.render(
-        [
-            TranslatedSegment(segment.text + SPECIAL, link)
-            for segment, link in zip(document.segments, links, strict=True)
-        ]
-    )
+    translations = [segment.text + SPECIAL for segment in document.segments]
+    written = document.render(list(map(TranslatedSegment, translations, links)))
     if kind in OPENERS:
         OPENERS[kind](io.BytesIO(written))
     text = re.sub(r"\\u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), READERS[kind](written))

@@ -36,6 +36,11 @@ def test_a_file_whose_text_is_not_translated_is_an_error(name: str, content: str
         open_document(name, encoded(content))
 
 
+def test_a_column_without_text_is_an_error() -> None:
+    with pytest.raises(DocumentError, match=KEPT):
+        open_document("a.csv", b"id,name\n1,two dogs\n", DocumentOptions(columns=("id",)))
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

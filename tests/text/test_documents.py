@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from contextlib import suppress
 
 import docx
@@ -56,6 +57,11 @@ def test_columns_of_text_are_texts() -> None:
     content = "a dog     12   two cats\nname\tA house.  It is big.\n"
     assert texts("a.txt", content) == ["a dog", "12", "two cats", "name", "A house.  It is big."]
     assert translated("a.txt", content) == content.upper()
+
+
+def test_a_picture_in_a_sentence_of_markdown_stands_for_a_word() -> None:
+    (text,) = texts("a.md", "See ![a](b) and <img> now.\n")
+    assert re.sub("[\U000f0000-\U000f0fff]", "*", text) == "See * and * now."
 
 
 WRAPPED = (

@@ -147,6 +147,7 @@ def test_apostrophes_of_translations_begin_no_literal_text(
         ("a: &x The dog\nb: *x\n", "a: &x DER HUND\nb: *x\n"),
         ('a: &x-1_y "The dog"\n', 'a: &x-1_y "DER HUND"\n'),
         ("a: !!str The dog\n", "a: !!str DER HUND\n"),
+        ("a: ! The dog\n", "a: ! DER HUND\n"),
         ("a: !!str &x The dog\n", "a: !!str &x DER HUND\n"),
         ("a: &x # why\n  The dog\n", "a: &x # why\n  DER HUND\n"),
         ('[&x The dog, *x, &y "The dog"]\n', '[&x DER HUND, *x, &y "DER HUND"]\n'),

@@ -24,17 +24,17 @@ _TAG = re.compile(
     r"(?:\s(?(escaped)(?:(?!&[lg]t;)[^<>]){0,1000}|[^<>]{0,1000}))?(?P<empty>/?)(?(escaped)&gt;|>)"
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
-_SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them, examples)
+_SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them)
     ("emphasis", r"(?<![*\w\\])(?<!(?<![A-Za-z])')(?:\*{1,3}|'{3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])",
-     r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])", "*a*, **a**, '''a''' and _a b_"),
+     r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])"),  # *a*, **a**, '''a''' and _a b_
     ("bbcode", rf"(?<!\w)\[(?P<name>{BBCODE})(?:=[^\[\]\n]{{1,500}})?\]",
-     r"[^\n]{1,1000}?", r"\[/(?P=name)\]", "[b]a[/b] and [url=x]a[/url]"),
-    ("latex", r"\\(?:emph|text(?:bf|it|sc|sf)|underline)\{", r"[^{}\n]{1,1000}", r"\}", r"\emph{a}"),
+     r"[^\n]{1,1000}?", r"\[/(?P=name)\]"),  # [b]a[/b] and [url=x]a[/url]
+    ("latex", r"\\(?:emph|text(?:bf|it|sc|sf)|underline)\{", r"[^{}\n]{1,1000}", r"\}"),  # \emph{a}
     ("link", r"(?<![\w\\])!?\[(?=[^\W_])", r"[^\[\]\n]{1,1000}",
-     r"\]\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\)", "[a](x) and ![a](x.png)"),
+     r"\]\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\)"),  # [a](x) and ![a](x.png)
 )  # fmt: skip
 _MARKS = re.compile(
-    "|".join(rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})" for name, before, words, after, _ in _SYNTAXES)
+    "|".join(rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})" for name, before, words, after in _SYNTAXES)
 )
 _MARK = re.compile(r"[*_]|'{3}|\]\(|\[/|\\[etu]")  # a fast test
 _FIRST_MARK = re.compile(r"(?:\*{1,3}|'{3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")

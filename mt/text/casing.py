@@ -22,11 +22,8 @@ _LANGUAGES_OF_CODES = frozenset({"de", "en"})
 _SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]| [×x] [A-Z\d]|\.?$)")
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS = frozenset(
-    [
-        *("AI", "API", "ASAP", "ATM", "BIOS", "CEO", "CIA", "CPU", "DIY", "DNA", "EU", "FAQ", "FIFA", "GPU", "HIV"),
-        *("IBM", "ID", "IEEE", "IP", "ISO", "IQ", "NASA", "NATO", "OPEC", "PIN", "RAM", "ROM", "SIM", "SUV", "UEFA"),
-        *("UFO", "UK", "UN", "UNESCO", "UNICEF", "UNO", "URL", "USA", "USB", "UV", "VIP", "WI", "FI", "GPS", "EKG"),
-    ]
+    """AI API ASAP ATM BIOS CEO CIA CPU DIY DNA EU FAQ FIFA GPU HIV IBM ID IEEE IP ISO IQ NASA NATO OPEC PIN RAM ROM SIM
+    SUV UEFA UFO UK UN UNESCO UNICEF UNO URL USA USB UV VIP WI FI GPS EKG""".split()
 )
 _NO_ACRONYMS = frozenset({"MR", "MRS", "DR", "ST", "VS", "TH", "PST", "SHH", "HMM"})
 _STOPS = frozenset(".。")

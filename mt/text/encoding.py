@@ -136,12 +136,5 @@ def _wide_codec(content: bytes) -> str | None:
     if content.count(0) < _LEAST_NULS * len(content) and not _CONTROL.search(content) and is_utf8(content):
         return None
     texts = {codec: text for codec in _WIDE if (text := _decode(content, codec)) is not None and "\0" not in text}
-    return max(texts, key=lambda codec: (_count_spaces(texts[codec]), _count_ascii(texts[codec])), default=None)
-
-
-def _count_spaces(text: str) -> int:
-    return sum(map(text.count, " \n\r\t"))
-
-
-def _count_ascii(text: str) -> int:
-    return len(text.encode("ascii", "ignore"))
+    scores = {codec: (sum(map(text.count, " \n\r\t")), sum(map(str.isascii, text))) for codec, text in texts.items()}
+    return max(scores, key=scores.__getitem__, default=None)

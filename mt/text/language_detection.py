@@ -41,12 +41,7 @@ _WORD = re.compile(rf"{_LETTER}+(?:'{_LETTER}+)*")
 _NAME = re.compile(r"(?<=\w )[^\W\d_](?<![a-z])[\w'’-]*[a-zà-ÿ][\w'’-]*")  # a word after a word; a name if capitalised
 _ALIKE = ({"da", "nb", "nn"}, {"hr", "sr"}, {"id", "ms"})  # languages that short texts do not tell apart
 _LABELS = {"nb": "no"}  # labels in py3langid's model that differ from the name of a profile
-_USUAL = frozenset(
-    [
-        *("ar", "cs", "de", "en", "es", "fa", "fr", "hi", "id", "it", "ja"),
-        *("ko", "nl", "pl", "pt", "ru", "sv", "tr", "uk", "vi", "zh"),
-    ]
-)
+_USUAL = frozenset("""ar cs de en es fa fr hi id it ja ko nl pl pt ru sv tr uk vi zh""".split())
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,9 @@ _NUMERIC_FORMAT = re.compile(r",\s*(?:number|plural|selectordinal)\b|:[+\-,.\d]*
 _MEASURE = re.compile(r"[~≈≤≥±+\u2212-]?\s?\d[^A-Za-z]*\s[^\W\d]\S*")  # 5 - 10 kg
 _IDENTIFIER = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NUMERIC_NAMES = frozenset(
-    [
-        *("n", "num", "number", "nr", "no", "count", "counter", "total", "amount", "quantity", "qty", "size", "length"),
-        *("age", "year", "years", "month", "months", "week", "weeks", "day", "days", "hour", "hours", "minute"),
-        *("minutes", "second", "seconds", "percent", "percentage", "price", "sum", "limit", "max", "min", "index"),
-        *("page", "pages", "points", "score", "anzahl", "zahl", "nombre", "remaining"),
-    ]
+    """n num number nr no count counter total amount quantity qty size length age year years month months week weeks day
+    days hour hours minute minutes second seconds percent percentage price sum limit max min index page pages points
+    score anzahl zahl nombre remaining""".split()
 )
 _PLACES = frozenset(
     {"city", "country", "location", "place", "region", "state", "stadt", "land", "ville", "pays", "town"}

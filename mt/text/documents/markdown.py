@@ -30,10 +30,8 @@ _FRONT_MATTER = re.compile(
     r"\A(---|\+\+\+)[ \t]*(?:\r\n|\n)(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)", re.DOTALL | re.MULTILINE
 )
 _FRONT_TEXTS = frozenset(
-    {
-        *("abstract", "caption", "description", "excerpt", "headline", "linkTitle", "nav_title", "pagination_label"),
-        *("short_title", "sidebar_label", "sidebar_title", "subtitle", "summary", "tagline", "title"),
-    }
+    """abstract caption description excerpt headline linkTitle nav_title pagination_label short_title sidebar_label
+    sidebar_title subtitle summary tagline title""".split()
 )
 """Keys of the front matter whose values are texts that a reader sees."""
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")

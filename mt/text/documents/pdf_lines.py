@@ -211,7 +211,9 @@ class _LineReader:
         turned = abs(part.style.cosine - style.cosine) + abs(part.style.sine - style.sine) > 0.1
         if turned or abs(baseline - part.baseline) > _ROW_SHIFT * size or left < part.last - _BACK * size:
             return False
-        return True if left > part.right + _CELL_GAP * size and not _is_marker(part.text) else None
+        text = part.text  # of a marker of a list, after which a wide gap may follow
+        is_marker = len(text) <= 4 and (text[-1] in ".)" or (len(text) == 1 and not text[0].isalnum()))
+        return True if left > part.right + _CELL_GAP * size and not is_marker else None
 
     def _line(self, part: _Part) -> Iterator[PdfLine]:
         text = NOT_XML.sub("", "".join(part.text).translate(_REPLACED))
@@ -220,8 +222,3 @@ class _LineReader:
             size = max(part.sizes, key=lambda size: part.sizes[size])
             bold = 2 * part.bold > sum(part.sizes.values())
             yield PdfLine(text, self._page, part.left, part.right, part.baseline, size, bold, part.alone)
-
-
-def _is_marker(text: list[str]) -> bool:
-    """Return whether `text` is only the bullet or number of a list item. A wide gap may follow it on the same line."""
-    return len(text) <= 4 and (text[-1] in ".)" or (len(text) == 1 and not text[0].isalnum()))

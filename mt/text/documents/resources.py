@@ -26,10 +26,8 @@ _STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\(?:.|\Z))*+(?
 _STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # of Android, to another resource
 _FORM_KEYS = frozenset(
-    {
-        *("NSStringLocalizedFormatKey", "zero", "one", "two", "few", "many", "other"),
-        *("appletv", "applevision", "applewatch", "ipad", "iphone", "ipod", "mac"),
-    }
+    """NSStringLocalizedFormatKey zero one two few many other appletv applevision applewatch ipad iphone ipod
+    mac""".split()
 )
 _RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
 _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license

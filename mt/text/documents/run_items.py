@@ -21,10 +21,7 @@ _FORMULAS = frozenset({"m", "oMath"})  # local names of formulas, which stand fo
 _NOTE_STYLE = re.compile(r"(?i)(?:foot|end)note|superscript")
 _MAX_FIELD = 40  # maximum number of characters of a field that is read as a part of its sentence
 _TEXT_FIELDS = frozenset(
-    {
-        *("AUTOTEXT", "FILLIN", "FORMTEXT", "GREETINGLINE", "HYPERLINK", "IF", "INCLUDETEXT", "INDEX", "QUOTE"),
-        *("TOA", "TOC"),
-    }
+    """AUTOTEXT FILLIN FORMTEXT GREETINGLINE HYPERLINK IF INCLUDETEXT INDEX QUOTE TOA TOC""".split()
 )
 """Names of the fields whose result is text to translate. The results of others are values, such as a page number."""
 

@@ -22,11 +22,9 @@ _BY_ELEMENT = {
 }
 _BUTTONS = frozenset({"button", "reset", "submit"})
 _META = frozenset(
-    {
-        *("abstract", "dc.description", "dc.title", "dcterms.description", "dcterms.title", "description", "headline"),
-        *("og:description", "og:image:alt", "og:title", "title", "twitter:data1", "twitter:data2"),
-        *("twitter:description", "twitter:image:alt", "twitter:label1", "twitter:label2", "twitter:title"),
-    }
+    """abstract dc.description dc.title dcterms.description dcterms.title description headline og:description
+    og:image:alt og:title title twitter:data1 twitter:data2 twitter:description twitter:image:alt twitter:label1
+    twitter:label2 twitter:title""".split()
 )
 """Names of <meta> elements with text."""
 

@@ -8,22 +8,14 @@ from mt.text.markup.inline import StandsForWord
 from mt.text.markup.tokens import Token, TokenKind
 
 BLOCKS = frozenset(
-    {
-        *("address", "article", "aside", "blockquote", "body", "button", "caption", "center", "col", "colgroup", "dd"),
-        *("details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form"),
-        *("frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "legend", "li"),
-        *("link", "main", "menu", "meta", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search"),
-        *("section", "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"),
-    }
+    """address article aside blockquote body button caption center col colgroup dd details dialog dir div dl dt fieldset
+    figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li link main menu meta
+    nav noscript ol optgroup option p pre search section select summary table tbody td tfoot th thead title tr
+    ul""".split()
 )
 """Names of the HTML elements whose tags end the text before them."""
 
-VOID = frozenset(
-    {
-        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track"),
-        "wbr",
-    }
-)
+VOID = frozenset("""area base br col embed hr img input link meta param source track wbr""".split())
 """Names of the HTML elements without end tags."""
 
 NO_WORDS = frozenset(
@@ -37,12 +29,8 @@ NO_WORDS = frozenset(
 """Names of the elements that never stand for a word."""
 
 HTML_INLINE = frozenset(
-    {
-        *("abbr", "acronym", "audio", "b", "bdi", "bdo", "big", "canvas", "cite", "code", "data", "del", "dfn", "em"),
-        *("embed", "i", "img", "input", "ins", "kbd", "label", "mark", "math", "meter", "object", "output", "picture"),
-        *("progress", "q", "ruby", "s", "samp", "slot", "small", "span", "strike", "strong", "svg", "time", "tt", "u"),
-        *("var", "video"),
-    }
+    """abbr acronym audio b bdi bdo big canvas cite code data del dfn em embed i img input ins kbd label mark math meter
+    object output picture progress q ruby s samp slot small span strike strong svg time tt u var video""".split()
 )
 """Names of the HTML elements that, without text, can be pictures or spaces beside a text."""
 
@@ -62,10 +50,8 @@ _CLOSED_BY = {
 
 _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
 CODE = frozenset(
-    {
-        *("code", "codeblock", "codeph", "command", "filename", "filepath", "pre", "preformat", "programlisting"),
-        *("screen", "synopsis", "systemoutput", "userinput"),
-    }
+    """code codeblock codeph command filename filepath pre preformat programlisting screen synopsis systemoutput
+    userinput""".split()
 )
 """Local names of XML elements (DocBook, DITA, JATS) that are code if they contain text directly."""
 

@@ -13,6 +13,12 @@ AFTER_CLAUSE = re.compile(  # no full stop after a short word, which may be an a
     r"""(?:(?<=[,;:!?…،؛؟।–—])|(?<=\w{4}\.)|(?<=\.{3}))["'”’»)\]]*\s+|(?<=[，、；：。！？])["'”’」』）]*(?=\S)"""
 )
 
+_OPEN_LINE = re.compile(  # within a sentence, or a headline
+    r"(?:[,;&/+–-]|(?<!\w)(?:an?|and|are|at|by|for|from|in|is|my|of|on|or|our|the|their|to|was|with|your|aux?|dans|de|des|du"
+    r"|en|est|et|la|les?|ou|par|pour|sur|une?|à))\s*\Z",
+    re.IGNORECASE,
+)
+
 
 @cache
 def _words(language: str) -> list[str]:
@@ -44,3 +50,14 @@ def may_lower(word: str, language: str) -> bool:
     Other words than these may be names. In a language without a table, every word keeps its capital.
     """
     return word.lower() in " ".join(_words(language)).split()
+
+
+def divides_lines(before: str, after: str, language: str) -> bool:
+    """Return whether a text ends at the line break of markup between two lines, of which the next has a capital.
+
+    In other languages than English and French, which have fewer capitals, the last word must have one, too.
+    """
+    last, first = before.split()[-1:], re.match(r"\s*([^\W\d_])(?!(?<=I)\b)", after)
+    if not (last and first and first[1].isupper()) or _OPEN_LINE.search(before):
+        return False
+    return primary_language(language) in ("en", "fr") or not last[0][0].islower()

@@ -137,6 +137,7 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ("Use <code>x &lt; y</code> now", ["Use x < y now"]),
         ("First line.<br>Second line", ["First line.", "Second line"]),
         ("a long<br>line", ["a long line"]),
+        ("Main Street<br><b>Berlin</b> in<br>Europe", ["Main Street", "Berlin in Europe"]),
         ("one<br><br>two", ["one", "two"]),
         ("<p> 🙂 </p><p>---</p>", []),
         ("a < b and <3", ["a < b and <3"]),

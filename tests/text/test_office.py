@@ -21,6 +21,7 @@ SLIDE = f"""<?xml version="1.0"?><p:sld {SHOW} xmlns:r="r" {DRAWING}><a:p><a:pPr
 <a:r><a:rPr lang="en-US" dirty="0"/><a:t>A </a:t></a:r><a:r><a:rPr lang="en-US" b="1"/><a:t>red</a:t></a:r>
 <a:r><a:rPr lang="de-DE"/><a:t> house</a:t></a:r><a:endParaRPr lang="en-US"/></a:p>
 <a:tbl><a:tc><a:p><a:r><a:t>Cell one</a:t></a:r><a:br/><a:r><a:t>below</a:t></a:r></a:p></a:tc></a:tbl>
+<a:p><a:r><a:t>Old Street</a:t></a:r><a:br/><a:r><a:t>Rome</a:t></a:r></a:p>
 <a:p><a:r><a:t>Page </a:t></a:r><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:sld>"""
 PRESENTATION = {
     "ppt/slides/slide10.xml": f"<p:sld {SHOW} {DRAWING}><a:p><a:r><a:t>Last</a:t></a:r></a:p></p:sld>",
@@ -145,9 +146,11 @@ OTHERS: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
     [
         ("a.docx", INSERTED, ["Draft", "A dog", "Two dogs", "red", "A big dog", "An old dog…"]),
         ("a.pptx", {"a.xml": MASTER, **PRESENTATION},
-         ["A red house", "Cell one below", "Page 7", "Last", "A note", "A red dog", "Secret", "East", "Sales"]),
+         ["A red house", "Cell one below", "Old Street", "Rome", "Page 7", "Last", "A note", "A red dog", "Secret",
+          "East", "Sales"]),
         ("a.xlsx", {"a.xml": PRINTED}, ["R&&D now", "Page &P of &N", "Size", "A number"]),
-        ("a.pptx", PRESENTATION, ["A red house", "Cell one below", "Page 7", "Last", "A note", "East", "Sales"]),
+        ("a.pptx", PRESENTATION,
+         ["A red house", "Cell one below", "Old Street", "Rome", "Page 7", "Last", "A note", "East", "Sales"]),
         ("a.docx", FILES["a.docx"], ["A big 7", "The header", "East", "Sales", "Steps", "First", "A box"]),
         ("a.xlsx", WORKBOOK, ["A dog", "First line", "second line", "This is very good", "Inline"]),
     ],

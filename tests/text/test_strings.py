@@ -64,8 +64,11 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
             for text in ("2 * 3 * 4", "SELECT *, a.* FROM b", "a*b*c", "f(*a, **b)", "** a **", "a[1](x)")
         ),
         ("a [b]big[/b] [url=a.html]dog[/url]", ["[b]", "[/b]", "[url=a.html]", "[/url]"], True),
-        ("a '''big''' and ''old'' dog", ["'''", "'''"], True),
-        (r"a \emph{big} \textbf{old} \input{dog}", [r"\emph{", "}", r"\textbf{", "}"], True),
+        ("a '''big''' and ''old'' dog", ["'''", "'''", "''", "''"], True),
+        (r"a \emph{big} \section*{old} \input{dog}", [r"\emph{", "}", r"\section*{", "}"], True),
+        ("[the *old* dog][1] [a dog][] [b][x] [[Dog|a dog]] [[Dog]]", ["[", "][1]", "[", "][]", "[[Dog|", "]]"], True),
+        ("[open it] and [NOTE] [1] a[b c]", ["[", "]"], True),
+        ("*true* or *false*", [], False),
         ("_very old_ and __very big__", ["_", "_", "__", "__"], True),
         *(
             (text, [], False)
@@ -130,7 +133,8 @@ def test_marks_are_moved(translation: str, marked: str, moved: tuple[str, bool])
         ("<p>Read <b>it</b>.</p><ul><li>It is good.</li></ul>", ["Read <b>it</b>.", "It is good."]),
         ("<b>It sleeps.</b> It eats.", ["<b>It sleeps.</b>", "It eats."]),
         ("It sleeps. <b>It eats.</b> So", ["It sleeps.", "<b>It eats.</b>", "So"]),
-        ("| The name<br>The small\n house<br>Now |\nA<br>B", ["The name", "The small", "house<br>Now", "A<br>B"]),
+        ("| The name<br>The small\n house<br>Now |\nA<br>B", ["The name", "The small", "house", "Now", "A<br>B"]),
+        ("The old house<br>Main Street<br>and<br>I", ["The old house", "Main Street<br>and<br>I"]),
         ("It is good.<br/>It is new:<br>* One<br>* Two<br> and more",
          ["It is good.", "It is new:", "* One", "* Two<br> and more"]),
         ("<1></1> sleeps. <x/> eats.", ["<1></1> sleeps.", "<x/> eats."]),

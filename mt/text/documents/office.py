@@ -184,7 +184,7 @@ class _Member:
         word = word_schema(_namespace("wordprocessingml/main", strict))
         self._schemas = (word, _shape_schema(strict), *_cell_schemas(strict))
         self._paragraphs = [
-            RunParagraphs(name, shown, schema, self.segments, kept)
+            RunParagraphs(name, shown, schema, self.segments, options.source_language, kept)
             for schema in self._schemas
             for shown in _shown_elements(root)
         ]

@@ -10,6 +10,7 @@ from itertools import islice
 from lxml import etree
 
 from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.clauses import divides_lines
 from mt.text.documents.run_items import (
     Element,
     FieldCode,
@@ -53,13 +54,13 @@ class RunParagraphs:
     """
 
     def __init__(
-        self, name: str, root: Element, schema: RunSchema, segments: list[Segment], kept: Container[str] = ()
+        self, name: str, root: Element, schema: RunSchema, segments: list[Segment], language: str, kept: Container[str]
     ) -> None:
-        """Read the XML tree `root`. `name` is the name of the file in error messages.
+        """Read the XML tree `root`, in a source language. `name` is the name of the file in error messages.
 
         Raises: DocumentLimitExceeded if the format of a run is too large.
         """
-        self._schema, self._segments = schema, segments
+        self._schema, self._segments, self._language = schema, segments, language
         self._paragraphs: list[tuple[Element, Element | None, list[_Slot]]] = []
         _check_formats(name, root, schema)
         reader = RunReader(schema)
@@ -70,7 +71,7 @@ class RunParagraphs:
     def _read(self, paragraph: Element, reader: RunReader) -> None:
         base, items = reader.read(paragraph)
         slots: list[_Slot] = []
-        for group in _groups(items, self._schema):
+        for group in _groups(items, self._schema, self._language):
             inline = read_inline(group, decode_nothing, collapse=False)
             slots.append((inline, len(self._segments)))
             if inline.built:
@@ -202,24 +203,23 @@ def _check_formats(name: str, root: Element, schema: RunSchema) -> None:
             )
 
 
-def _groups(items: Sequence[Item], schema: RunSchema) -> Iterator[list[Item]]:
+def _groups(items: Sequence[Item], schema: RunSchema, language: str) -> Iterator[list[Item]]:
     """Yield the items of a paragraph in groups. Each group becomes a segment.
 
-    A group ends after a tab or, if the schema has `splits_lines`, after a line break. Tabs and line breaks in a
-    link or in a marked run do not end a group.
+    A group ends after a tab, after a line break that divides texts or, if the schema has `splits_lines`, after any line
+    break. Tabs and line breaks in a link or in a marked run do not end a group.
     """
     group: list[Item] = []
     depth = 0
-    for item in items:
+    for number, item in enumerate(items):
         depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
         group.append(item)
-        tab = item.breaks and schema.tabs and any(_has(part, schema.tabs) for part in item.parts)
+        parts = [part for part in item.parts if not isinstance(part, RunText)] if item.breaks and schema.tabs else []
+        tab = any(next(part.iter(*schema.tabs), None) is not None for part in parts)
+        if item.breaks and not (depth or tab):
+            texts = ("".join(one.text for one in part) for part in (group, items[number + 1 : number + 4]))
+            tab = divides_lines(*texts, language)
         if not depth and (tab or (schema.splits_lines and "\n" in item.text)):
             yield group
             group = []
     yield group
-
-
-def _has(part: Part, names: frozenset[str]) -> bool:
-    """Return whether a part of an EMPTY item is, or contains, an element with one of `names`."""
-    return not isinstance(part, RunText) and next(part.iter(*names), None) is not None

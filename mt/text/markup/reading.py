@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
+from mt.text.clauses import divides_lines
 from mt.text.markup.attributes import MarkupLanguages, language_attributes, text_attributes
 from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, in_svg, is_marked_as_kept
 from mt.text.markup.inline import (
@@ -142,7 +143,8 @@ class TokenReader:
         kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
         stands = self.dialect.stands_for_word("sup" if is_note else inside[0].name)
         glued = is_note and end < len(self.tokens) and self.tokens[end].source[:1].isalnum()
-        self.items.append(InlineItem(kind, (*self._opening(number), rest), text, breaks=glued, stands=stands))
+        breaks = glued or inside[0].attribute("ctype") == "lb"  # of XLIFF
+        self.items.append(InlineItem(kind, (*self._opening(number), rest), text, breaks=breaks, stands=stands))
         return True
 
     def _is_note(self, number: int) -> bool:
@@ -244,9 +246,9 @@ class TokenReader:
             self.items.append(InlineItem(InlineKind.KEPT, parts, " ".join(token.source.split())))
         elif token.name == "br" and not self.dialect.xml:
             before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
-            following = self.tokens[number + 1].source if number + 1 < len(self.tokens) else ""
+            following = next((one.source for one in self.tokens[number + 1 : number + 4] if one.source[0] != "<"), "")
             ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])
-            if ends or BULLET.match(following):
+            if ends or BULLET.match(following) or divides_lines(before.text, following, self.languages.source):
                 self._flush()
                 self.parts += parts
             else:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 from mt.text.alignment import Range
+from mt.text.clauses import divides_lines
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, ElementIndex
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
 from mt.text.markup.reading import BULLET, SENTENCE_END
@@ -25,20 +26,23 @@ _TAG = re.compile(
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
 _SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them)
-    ("emphasis", r"(?<![*\w\\])(?<!(?<![A-Za-z])')(?:\*{1,3}|'{3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])",
-     r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])"),  # *a*, **a**, '''a''' and _a b_
+    ("emphasis", r"(?<![*\w\\])(?<!(?<![A-Za-z])')(?:\*{1,3}|'{2,3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])"
+     r"(?!(?:true|false|null)\*)", r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])"),  # *a*, ''a'' and _a b_
     ("bbcode", rf"(?<!\w)\[(?P<name>{BBCODE})(?:=[^\[\]\n]{{1,500}})?\]",
      r"[^\n]{1,1000}?", r"\[/(?P=name)\]"),  # [b]a[/b] and [url=x]a[/url]
-    ("latex", r"\\(?:emph|text(?:bf|it|sc|sf)|underline)\{", r"[^{}\n]{1,1000}", r"\}"),  # \emph{a}
-    ("link", r"(?<![\w\\])!?\[(?=[^\W_])", r"[^\[\]\n]{1,1000}",
-     r"\]\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\)"),  # [a](x) and ![a](x.png)
+    ("latex", r"\\(?:caption|chapter|emph|footnote|(?:sub){0,2}section|text(?:bf|it|sc|sf)|title|underline)\*?\{",
+     r"[^{}\n]{1,1000}", r"\}"),  # \emph{a}
+    ("wiki", r"\[\[[^\[\]|\n]{1,200}\|", r"[^\[\]|\n]{1,1000}", r"\]\]"),  # [[x|a]]
+    ("link", rf"(?<![\w\\])!?\[(?=[^\W_])(?!(?:{BBCODE})\])", r"[^\[\]\n]{1,1000}",
+     r"\](?:\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\)|\[[\w .-]{0,60}\])"),  # [a](x), ![a](x.png) and [a][x]
+    ("bracket", r"(?<![\w\\])\[(?=[a-z]+ [a-z])", r"[^\[\]\n]{1,1000}", r"\](?![\w(\[])"),  # [open an issue]
 )  # fmt: skip
 _MARKS = re.compile(
     "|".join(rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})" for name, before, words, after in _SYNTAXES)
 )
-_MARK = re.compile(r"[*_]|'{3}|\]\(|\[/|\\[etu]")  # a fast test
-_FIRST_MARK = re.compile(r"(?:\*{1,3}|'{3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")
-_LAST_MARK = re.compile(rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\])\Z")
+_MARK = re.compile(r"[*_]|'{2}|\][(\[]|\[(?:[/\[]|[a-z]+ )|\\[a-z]")  # a fast test
+_FIRST_MARK = re.compile(r"(?:\*{1,3}|'{2,3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")
+_LAST_MARK = re.compile(rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\])\Z")
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
@@ -76,7 +80,7 @@ def has_unusual_marks(text: str) -> bool:
 
 def has_foreign_marks(text: str) -> bool:
     """Return whether a text has marks that models do not know from documentation, which has those of Markdown."""
-    return any(mark["bbcode"] or mark["latex"] or mark["emphasis"] == "'''" for mark in _find_marks(text))
+    return any(mark["bbcode"] or mark["latex"] or mark["wiki"] or "'" in mark[0][:1] for mark in _find_marks(text))
 
 
 def _find_marks(text: str) -> list[re.Match[str]]:
@@ -193,7 +197,7 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
         bare.append(text[end : tag.begin])
         ends += range(end + 1, tag.begin + 1)
         end = tag.end
-        if sign := _sign(tag, text):
+        if sign := _sign(tag, text, language):
             bare.append(sign)
             ends.append(tag.end)
     following = {tag.begin: tag.end for tag in tags if tag.closes and tag.name not in BLOCKS}
@@ -207,7 +211,7 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
         begin = stop
 
 
-def _sign(tag: StringTag, text: str) -> str:
+def _sign(tag: StringTag, text: str, language: str) -> str:
     """Return the character that stands for a tag when sentences are divided, or "" if it does not matter to them."""
     if tag.name == STATEMENT:
         return "\n"
@@ -219,14 +223,16 @@ def _sign(tag: StringTag, text: str) -> str:
         before, after = text[max(0, tag.begin - 20) : tag.begin], text[tag.end : tag.end + 20]
         divides = not before.strip() or before.endswith(">") or SENTENCE_END.search(before) or BULLET.match(after)
         is_in_table = text.startswith("|", text.rfind("\n", 0, tag.begin) + 1)
-        return "\n" if divides or (is_in_table and after.lstrip()[:1].isupper()) else " "
+        divides = divides or (is_in_table and after.lstrip()[:1].isupper()) or divides_lines(before, after, language)
+        return "\n" if divides else " "
     return _OBJECT if tag.partner in (-1, tag.end) else ""
 
 
 def read_marked_sentence(sentence: str, kept: Sequence[Range], marks: bool = False) -> InlineText[str] | None:
     """Return the inline items of a sentence with tags (`find_tags`). None: it has none, or one in `kept`."""
     tags = find_tags(sentence, marks)
-    if not tags or any(begin < tag.end and end > tag.begin for begin, end in kept for tag in tags):
+    has_tags = tags or ("&" in sentence and _NO_BREAK_SPACE.search(sentence))
+    if not has_tags or any(begin < tag.end and end > tag.begin for begin, end in kept for tag in tags):
         return None
     items: list[InlineItem[str]] = []
     end = 0

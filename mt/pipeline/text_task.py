@@ -23,7 +23,7 @@ from mt.text.alignment import Range
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text
-from mt.text.normalise import remove_invisible
+from mt.text.normalise import narrow, remove_invisible
 from mt.text.numbers import mend_numbers
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces
@@ -227,7 +227,7 @@ class TextPlanner(SentenceTranslator):
 
         `matches` are matches of a translation memory for sentences of the text, or for the whole text.
         """
-        text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
+        text = text if text.isascii() else narrow(text.encode("utf-8", "replace").decode())  # without lone surrogates
         by_sentence = {match.sentence: match for match in matches}
         planner = replace(self, is_message=True) if self.protect and MESSAGE.search(text) else self
         return TextTask(text, planner, by_sentence, steps=self._steps(text, kept, by_sentence))

@@ -47,8 +47,15 @@ _GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehre
     r"|\b(?P<article>[Dd]er|[Ee]in)/(?:die|eine)(?P<one> (?:[a-zäöüß]{2,40} )?[A-ZÄÖÜ][a-zäöüß]{2,40})"
     r"(?:[:*]in\b|/-?in\b|\(in\))"
 )
-_RESPELLED = re.compile(r",[-–—]")  # fast tests
-_RESPELLED_GERMAN = re.compile(r"[:*·/(](?<=[a-zäöüß].)-?[Ii]n|,[-–—]|-\r?\n")
+_RESPELLED = re.compile(r",[-–—,]|``|<<|>>|[^\W\d_]`")  # fast tests
+_RESPELLED_GERMAN = re.compile(rf"[:*·/(](?<=[a-zäöüß].)-?[Ii]n|-\r?\n|{_RESPELLED.pattern}")
+_TYPED_QUOTES = re.compile(  # ``a'', ,,a'', ,,a", >>a<< and <<a b c>>, and l`eau
+    r"``(?=\S)([^`\n]{1,500}?)(?<=\S)''|,,(?=\w)([^,\"\n][^\"\n]{0,500}?)(?:''|[\"“])|>>(\w[^<>]{0,500}[^\s<>])<<"
+    r"|<<(\w+(?:\W+\w+){2}[^<>]{0,500}[^\s<>])>>"
+)
+_TYPED_APOSTROPHE = re.compile(r"\A[^`]*[^\W\d_](`)[^\W\d_][^`]*\Z")
+_FULL_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
+_HAS_FULL_WIDTH, _HAS_WIDE = re.compile("[！-～]"), re.compile("[\u3001-\ud7ff\uf900-\ufaff\uff61-\uffdc]")
 _GERMAN_GUILLEMETS = re.compile(r"»(\w[^«»]{0,500}[^\s«»])«")
 _TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
@@ -235,6 +242,8 @@ class Normaliser:
             draft = draft.replace(_HYPHEN_AT_END, lambda match: "")
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         draft = draft.replace(_NO_CENTS, lambda match: "")
+        draft = draft.replace(_TYPED_QUOTES, lambda match: f'"{match[match.lastindex or 0]}"')
+        draft = draft.edit((*quote.span(1), "'") for quote in _TYPED_APOSTROPHE.finditer(draft.text))
         if self._is_german:
             draft = draft.replace(_GENDER_FORMS, _without_gender_form)
         draft = draft.replace(_GERMAN_GUILLEMETS, lambda match: f"„{match[1]}“")
@@ -276,6 +285,11 @@ def normalise_training_text(text: str) -> str:
 def remove_invisible(text: str) -> str:
     """Return `text` without the characters that `Normaliser.normalise` removes."""
     return text if text.isascii() and text.isprintable() else _REMOVED.sub("", text)
+
+
+def narrow(text: str) -> str:
+    """Return a text of no wide script with ordinary letters and signs for full-width ones. Its length stays."""
+    return text.translate(_FULL_WIDTH) if _HAS_FULL_WIDTH.search(text) and not _HAS_WIDE.search(text) else text
 
 
 def plain_spaces(text: str) -> str:

@@ -66,7 +66,10 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
     rf"(?-i:(?![CEMP]T [^\W\d_]){TIME_ZONE})(?![\w)-])",
     re.IGNORECASE,
 )
-_SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
+_PLAIN_RANGE = re.compile(r"(?<![\w.,:/–—-])(\d{1,9})( ?[-–—] ?)(\d{1,9})(?![\d:/–—-]|[.,]\d)")
+_SCORE = re.compile(
+    r"\b(?:beat|battu|draw|defeat|défait|final|gagn|game|goal|lead|led|los[est]|match|nul|perd|score|victo|win|won)"
+)
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
 _RANGE_OF_TIMES = re.compile(r"(?<![\w:.–-])(\d{1,2}:\d\d)([-–—])(\d{1,2}:\d\d)(?![\w:–-])")
 _NUMBER_AND_NOUN = re.compile(r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(\d{1,9}))-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
@@ -183,8 +186,9 @@ def _mend(source: str, translation: str) -> str:
 
 
 def _with_ranges(source: str, translation: str) -> str:
-    ranges = {(first, last): f"{first}{dash}{last}" for first, dash, last in _SPACED_RANGE.findall(source)}
-    ranges = {pair: text for pair, text in ranges.items() if int(pair[0]) < int(pair[1])}  # 3 - 1 is a score
+    ranges = {(first, last): f"{first}{dash}{last}" for first, dash, last in _PLAIN_RANGE.findall(source)}
+    if _SCORE.search(source):  # 3 - 1
+        ranges = {pair: text for pair, text in ranges.items() if " " in text and int(pair[0]) < int(pair[1])}
     for pair in _DAMAGED_RANGE.findall(source):
         ranges.pop(pair, None)
 

@@ -10,7 +10,7 @@ for this; docs/experiments/text-integrity.md has measurements.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -30,18 +30,15 @@ _QUANTITY = (
 )
 _LIST_MARKER = re.compile(
     r"(?:(?:(?:AW|F[Ww]d?|FWD|R[Ee]|T[Rr])[ \u00a0]?:"  # of the subject of a mail
-    r"|\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
+    r"|\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|[①-⑳❶-➓]|\.\. [a-z-]{2,20}::|[@#][^\W\d][\w@.]*[,:]?(?=\s+(?:[@#]\w|[A-Z]))"
+    r"|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
     r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?(?!\s+"
     + _QUANTITY
     + r")|§{1,2} ?\d{1,4}[a-z]?)(?=\s+[A-ZÀ-ÖØ-Þ])"
     r")\s+){1,4}"
 )
-_ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, such as "3. Mai"
-    [
-        *("bg", "bs", "cs", "da", "de", "et", "fi", "hr", "hu", "is", "lb"),
-        *("lt", "lv", "mk", "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"),
-    ]
-)
+# Languages that write ordinal numbers with a dot, such as "3. Mai"
+_ORDINAL_DOT = frozenset("bg bs cs da de et fi hr hu is lb lt lv mk nb nn no pl sk sl sr tr".split())
 _NUMBERED_LINE = re.compile(r"^[ \t>]*(\d{1,3})\.[ \t]", re.MULTILINE)
 _MONTH = r"(?:J[aä]n|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)(?:n?uar|ner|ruar|z|il|i|ust|t?(?:em|o)?(?:ber)?)"
 _ORDINAL_LINE = re.compile(rf"^[ \t>]*\d+\.[ \t]+(?:{_MONTH}|Jahrhundert|Tag)\b", re.IGNORECASE | re.MULTILINE)
@@ -57,6 +54,7 @@ _OPENING = re.compile("[„“«]")
 _NUMBER_SIGN = re.compile(r"#(?=\d)")
 # A mark without a partner that is not of direct speech, as in `Next »`
 _ARROW = re.compile(r"[«‹]\s[^«»‹›.!?…]*|[^«»‹›.!?…]*\s[»›]")
+_END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _NAME_IN_BRACKETS = re.compile(r"<([A-Za-z][\w-]*)(?:[ .@]?[\w-]+){0,8}>")
 _WORD = re.compile(rf"[^\W_{WIDE}]+")
 _COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # end of a reversed compound: forward search is quadratic
@@ -231,6 +229,7 @@ _cached_spans = lru_cache(maxsize=16)(_spans)  # each step from a text to a requ
 
 def _search(sentence: str) -> Iterator[ProtectedSpan]:
     closed = _closing_braces(sentence) if "{" in sentence else {}
+    end_tags = set(_END_TAG.findall(sentence)) if "</" in sentence else set[str]()
     opening = first.start() if (first := _OPENING.search(sentence)) else len(sentence)
     quotes = counted = 0  # quotation marks before the offset `counted`, without the signs of inches
     place = 0
@@ -260,17 +259,17 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
                 for number in NUMBERS.finditer(sentence, begin, place):
                     yield ProtectedSpan(*number.span(), number[0], SpanKind.NUMBER)
                 continue
-        elif group == "tag" and _is_named(match[0], sentence):
+        elif group == "tag" and _is_named(match[0], end_tags):
             group = "name"
         yield ProtectedSpan(begin, end, sentence[begin:end], _KINDS.get(group, SpanKind.OPAQUE))
 
 
-def _is_named(tag: str, sentence: str) -> bool:
+def _is_named(tag: str, end_tags: Container[str]) -> bool:
     """Return whether a tag is not of HTML and has no end tag: a placeholder, such as `<name>` and `&name;`."""
     if tag.startswith("&"):
         return tag[1] != "#" and tag[1:] not in html5
     name = _NAME_IN_BRACKETS.fullmatch(tag)
-    return name is not None and name[1].lower() not in HTML_NAMES and f"</{name[1]}" not in sentence
+    return name is not None and name[1].lower() not in HTML_NAMES and name[1] not in end_tags
 
 
 def _closing_braces(sentence: str) -> dict[int, int]:

@@ -29,8 +29,12 @@ _EMOJI = (
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 # A backtick between a space and a letter begins a code span and cannot end one.
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
+_FIELD_OF_FORM = (  # [FIRST_NAME], [YOUR NAME], and <<Name>> of Word
+    r"\[(?:[A-Z]+\d+[A-Z]*|[A-Z]+(?:_[A-Z\d]+)+|(?:INSERT|YOUR) [A-Z ]{1,40})\]|<<[^\W\d]\w*(?:[ .]\w+)?>>"
+)
 _TEMPLATE = (
-    rf"{_CODE_SPAN}|~~(?=\S)[^~\n]{{1,100}}(?<=\S)~~|\[[A-Z]+\d+[A-Z]+\]|\[\[[\w .|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"
+    rf"{_CODE_SPAN}|(?<![\w*])\*(?:true|false|null)\*(?![\w*])|~~(?=\S)[^~\n]{{1,100}}(?<=\S)~~"
+    rf"|{_FIELD_OF_FORM}|\[\[[\w .|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"
     r"|\*\|[A-Z][^|\n]{0,100}\|\*|\[%[^\[\]]{1,300}%\]|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
 )
 _FIELD = r"(?:y{1,4}|Y{4}|M{1,4}|D{2}|d{1,2}|E{1,4}|[Hh]{1,2}|m{1,2}|s{1,2}|S{3}|aa?|[Zz]{1,5}|X{1,3}|T)"
@@ -129,8 +133,7 @@ CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b|\w{2,64}+\.\w{2})"  # a dot inside, but not as in e.g. or U.S.
 )
 PLACEHOLDER = re.compile(
-    rf"[$#%@]?\{{.*\}}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[[A-Z]+\d+[A-Z]*\]"
-    rf"|\[\[.*\]\]|⟦.*⟧|[{OBJECTS}]+",
+    rf"[$#%@]?\{{.*\}}|{_FIELD_OF_FORM}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[\[.*\]\]|⟦.*⟧|[{OBJECTS}]+",
     re.DOTALL,
 )
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")

@@ -44,6 +44,7 @@ _SLASH = re.compile(  # black/white, but not and/or, km/h, TCP/IP, Lehrer/innen,
 )
 _TIGHT_GUILLEMET = re.compile(r"(?<=«)(?=[^\s»])|(?<=[^\s«])(?=»)")
 _SPACED_DASH = re.compile(r"\s[-–—]\s|\w[–—]\w")
+_LITERAL = re.compile(r"(?<!\w)'(\{[^{}']*\})'(?!\w)")  # of ICU, whose apostrophes have a meaning
 _DASH_AT_WORD = re.compile(r"(?<=\w) [-–](?=[^\W\d_]{2})")
 _SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
 
@@ -123,6 +124,9 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     of the source are shortened, and spaces after opening quotes removed. A bracket or quotation mark that the source
     closes at its end is closed. The `!`, `?` or full stop that ends the source ends the translation.
     """
+    for literal in _LITERAL.findall(source):
+        quoted = rf"[„“\"'«‘] ?{re.escape(literal)} ?[“”\"'»’]"
+        translation = f"'{literal}'".join(re.split(quoted, translation))
     if _SPACED_DASH.search(source) and not _DASH_AT_WORD.search(source):
         translation = _DASH_AT_WORD.sub(" – ", translation)
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):

@@ -118,7 +118,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(COUNTED.find, language="en"), 2000, ["a ", "a'b"]),
     (partial(NESTED.find, language="en"), 400, ["ab "]),
     (partial(CASED.find, language="en", any_case=True), 1000, ["aaaaaaaaaaaaaaA. "]),
-    (protect.find_spans, 20_000, ["http://a⋯]", *UNITS[:13]]),
+    (protect.find_spans, 20_000, ["http://a⋯]", "<ref>", *UNITS[:13]]),
     (protect.find_spans, 8000, UNITS[13:]),
     (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a ", "⋯{a⋯⋯}"]),
     (protect.find_spans, 2000, ["⋯1.⋯1st", "1.22", "{{a %(a ", "x⋯-aa⋯1", '-a "']),

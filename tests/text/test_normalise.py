@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.normalise import NormalisedText, Normaliser, normalise_training_text, plain_spaces, remove_invisible
+from mt.text.normalise import (
+    NormalisedText,
+    Normaliser,
+    narrow,
+    normalise_training_text,
+    plain_spaces,
+    remove_invisible,
+)
 
 KNOWN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 äöüßéèôçñžб.,:;!?'\"’“„–-()/°²")
 NORMALISER = Normaliser(KNOWN.__contains__)
@@ -36,6 +43,11 @@ CHANGED = {
     "half-width katakana": ("ｶﾞ", "ガ"),
     "Arabic presentation forms": ("\ufefb", "\u0644\u0627"),
     "price without cents": ("12.500,- € und 5,-- Euro, 3,– EUR", "12.500 € und 5 Euro, 3 EUR"),
+    "typed quotes": (
+        "``Yes, he is'', ,,ja'' ,,nein\" >>Oh, ja<< <<I am here>>",
+        '"Yes, he is", "ja" "nein" "Oh, ja" "I am here"',
+    ),
+    "backtick as apostrophe": ("C`est", "C'est"),
     "German guillemets": ("»Ja«, sagte er. »Nein!«", "„Ja“, sagte er. „Nein!“"),
     "quoted lines of an e-mail": ("in the\n> > garden", "in the garden"),
     "hyphens in other languages": ("long-\nterm, Jean-\nmarie, voor-\nen", "long- term, Jean- marie, voor- en"),
@@ -47,6 +59,7 @@ UNCHANGED = {
     "ASCII": "The dog (a Labrador) isn't here: 2 * 3 = 6!",
     "superscript": "m² x₂ 1ª Nº",
     "fractions and circled digits": "½ ① ™ © ㊗",
+    "no typed quotes": "<<Name>> a << b >> c, x,,y, `a`b, ``a``",
     "typography": "„Ja“ – ‘so’ “or” « so »… ‹x› — 5′ ‑ −3",
     "number with no-break spaces": "1\u00a0234\u202f567,50",
     "number with thin spaces": "12\u2009000",
@@ -163,6 +176,14 @@ def test_normalised_text_is_composed_and_stays(text: str, normaliser: Normaliser
     assert normaliser.normalise(normalised.text).text == normalised.text
 
 
+def test_full_width_letters_are_narrow_outside_of_wide_scripts() -> None:
+    assert [narrow(text) for text in ("ＡＳＰ．ＮＥＴ ok", "ＡＢ 犬", "ＡＢ！한")] == [
+        "ASP.NET ok",
+        "ＡＢ 犬",
+        "ＡＢ！한",
+    ]
+
+
 @given(texts)
 def test_the_map_is_monotonic_and_changes_only_what_it_covers(text: str) -> None:
     normalised = NORMALISER.normalise(text)
@@ -177,7 +198,7 @@ def test_the_map_is_monotonic_and_changes_only_what_it_covers(text: str) -> None
         assert 0 <= begin < end <= len(text)
         first, last = normalised.normalised_range(begin, end)
         assert first <= place < last
-        is_quote = text[begin:end] in "‹›"  # stays if its text lacks the other one
+        is_quote = text[begin:end] in "‹›`"  # stays if its text lacks the other one or, of `, letters
         part = text[begin:end]
         assert is_quote or part == character or NORMALISER.normalise(part).text == normalised.text[first:last]
 

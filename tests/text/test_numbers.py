@@ -39,6 +39,10 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("en de", "a 2 – 3", "a 2 -- 3", "a 2 – 3"),
         ("en de", "2 - 3, 2:3", "2:3, 2:3", "2:3, 2:3"),
         ("en de", "They won 3 - 1.", "Sie gewannen 3:1.", "Sie gewannen 3:1."),  # a score
+        ("en de", "We won 1-3.", "Wir gewannen 1:3.", "Wir gewannen 1:3."),
+        ("en de", "It is open 9-5.", "Es ist 9:5 offen.", "Es ist 9-5 offen."),
+        ("de en", "9-17 Uhr", "9 -- 17 o'clock", "9-17 o'clock"),
+        ("en de", "on 2020-10-12", "am 10:12", "am 10:12"),
         ("en de", "delete 3 files", "3-Dateien löschen", "3 Dateien löschen"),
         ("en de", "see all 3 files", "sieh alle 3-Dateien", "sieh alle 3 Dateien"),
         ("en de", "the Kerberos 5 system", "das Kerberos 5-System", "das Kerberos 5-System"),  # a name

@@ -109,6 +109,7 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("Choose!", "Wählen Sie:", "de", "Wählen Sie:"),
         ("Go!", "", "de", ""),
         ('Do you know "Titanic"?', "Kennst du „Titanic“", "de", "Kennst du „Titanic“?"),
+        ("Use '{a}'.", "Nutze „{a}“ und ' {a}'.", "de", "Nutze '{a}' und '{a}'."),
     ],
 )
 def test_marks_at_the_end_are_mended(source: str, translation: str, language: str, expected: str) -> None:

@@ -15,19 +15,10 @@ from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 from tests.conftest import sentences
-from tests.interop.opus import pieces, unigram
+from tests.interop.random_models import enlarge, opus_sides, random_model
 
 Build = Callable[..., Path]
 Write = Callable[..., Path]
-
-
-def enlarge(model: torch.nn.Module) -> None:
-    """Random weights a little larger, so that translations differ, and biases and norms that matter."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.mul_(2 if "cross" in name or "encoder_attn" in name else 1.2)
-            if parameter.dim() == 1:
-                parameter.add_(0.2 * torch.randn_like(parameter))
 
 
 @pytest.fixture
@@ -50,31 +41,18 @@ def build(tmp_path: Path) -> Build:
     return write
 
 
-def reversed_text(count: int) -> list[str]:
-    return [text[::-1].lower() for text in sentences(count)]
-
-
-@pytest.fixture(scope="module")
-def models() -> tuple[bytes, bytes]:
-    """SentencePiece models of source and target."""
-    return unigram(sentences(300)), unigram(reversed_text(300))
-
-
-def vocabulary_of(*sides: tuple[bytes, list[str]]) -> dict[str, int]:
+def vocabulary_of(*sides: tuple[bytes, tuple[str, ...]]) -> dict[str, int]:
     """As OPUS-MT makes them: the end, the unknown, what occurs in the text, padding."""
-    found = sorted({piece for model, texts in sides for text in texts for piece in pieces(model, text)})
-    return {piece: id for id, piece in enumerate(["</s>", "<unk>", *found, "<dummy>", "<pad>"])}
+    pieces = sorted({piece for _, occurring in sides for piece in occurring})
+    return {piece: id for id, piece in enumerate(["</s>", "<unk>", *pieces, "<dummy>", "<pad>"])}
 
 
 @pytest.fixture
-def write(tmp_path: Path, models: tuple[bytes, bytes]) -> Write:
+def write(tmp_path: Path) -> Write:
     """Writes a MarianMT directory with random weights."""
 
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
-
     def write_marian(start: str = "<pad>", two: bool = False, tags: Sequence[str] = (), **changes: Any) -> Path:
-        torch.manual_seed(1)
-        sides = list(zip(models, (sentences(300), reversed_text(300)), strict=True))
+        sides = opus_sides()
         source, target = (vocabulary_of(side) for side in sides) if two else [vocabulary_of(*sides)] * 2
         source |= {tag: len(source) + number for number, tag in enumerate(tags)}
         if two:  # what pads has one id for both
@@ -82,24 +60,12 @@ def write(tmp_path: Path, models: tuple[bytes, bytes]) -> Write:
             listed += [f"<{number}>" for number in range(len(source) - 1 - len(listed))]
             listed.insert(source["<pad>"], "<pad>")
             target = {piece: id for id, piece in enumerate([*listed, "<more>"])}
-        sizes = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "max_position_embeddings": 64}
-        sizes |= {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "encoder_attention_heads": 4}
-        ids: dict[str, int | None] = {
-            "pad_token_id": source["<pad>"],
-            "decoder_start_token_id": source[start],
-            "eos_token_id": 0,
-        }
-        ids |= {"forced_eos_token_id": None}  # which would count as certain
-        options = {"activation_function": "relu", "scale_embedding": True, "decoder_attention_heads": 4}
+        ids = {"pad_token_id": source["<pad>"], "decoder_start_token_id": source[start], "eos_token_id": 0}
+        options = {"forced_eos_token_id": None, "activation_function": "relu"}  # a forced end would count as certain
         vocabularies = {"vocab_size": len(source), "decoder_vocab_size": len(target)}
-        config = transformers.MarianConfig(**{**sizes, **ids, **options, **vocabularies, "init_std": 0.2, **changes})
-        model = transformers.MarianMTModel(config).eval()
-        enlarge(model)
-        model.final_logits_bias = torch.randn_like(model.final_logits_bias)
-        model.final_logits_bias[0, 0] = 2  # so that most translations end before their longest length
         folder = tmp_path / "marian"
-        model.save_pretrained(folder)
-        for name, content in zip(("source.spm", "target.spm"), models, strict=True):
+        random_model("MarianMTModel", **{**ids, **options, **vocabularies, **changes}).save_pretrained(folder)
+        for name, (content, _) in zip(("source.spm", "target.spm"), sides, strict=True):
             (folder / name).write_bytes(content)
         (folder / "vocab.json").write_text(json.dumps(source), encoding="utf-8")
         if two:

@@ -1,6 +1,5 @@
 """Folders of M2M-100, NLLB-200 and mBART-50 models with random weights, written by the classes of transformers."""
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +8,11 @@ from random import Random
 from typing import Any
 
 import sentencepiece
-import torch
 import transformers
 
 from mt.interop.language_codes import NLLB200
 from mt.interop.multilingual import SENTENCEPIECE
-from tests.interop.conftest import enlarge
+from tests.interop.random_models import random_model, sentencepiece_model
 
 WORDS = {
     "en": "the dog sees a cat in an old house man finds red river and wind is quick",
@@ -41,20 +39,6 @@ def lines(count: int, seed: int = 1) -> list[str]:
     return texts
 
 
-def sentencepiece_model(kind: str) -> bytes:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines(1000)),
-        model_writer=model,
-        model_type=kind,
-        vocab_size=400,
-        character_coverage=1.0,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    return model.getvalue()
-
-
 @dataclass(frozen=True)
 class Family:
     """A family, with languages as its tokenizer names them."""
@@ -66,42 +50,25 @@ class Family:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path, shard_size: str = "1GB", **changes: Any) -> Path:
-        """Write a model directory with few small layers."""
+        """Write a model directory."""
         folder.mkdir(parents=True)
-        torch.manual_seed(1)
-        content = sentencepiece_model(self.kind)
+        content = sentencepiece_model(lines(1000), 400, model_type=self.kind, character_coverage=1.0)
         (folder / SENTENCEPIECE).write_bytes(content)
-        processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-        pieces = [processor.id_to_piece(id) for id in range(3, processor.vocab_size())]
-        self._write_tokenizer(folder, pieces)
-        tokenizer = self.tokenizer(folder)
-        size = max({**tokenizer.get_vocab(), **getattr(tokenizer, "lang_token_to_id", {})}.values()) + 1
-        sizes = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "max_position_embeddings": 64}
-        sizes |= {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48} | dict.fromkeys(HEADS, 4)
-        special = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
-        options = {**sizes, **special, "vocab_size": size + 3, "init_std": 0.2, "scale_embedding": True}
-        mbart = self.name == "mBART-50"
-        options |= {**self.changes, **changes}
-        model: Any
-        if mbart:
-            model = transformers.MBartForConditionalGeneration(transformers.MBartConfig(**options))
-        else:
-            model = transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(**options))
-        model.eval()
-        enlarge(model)
-        with torch.no_grad():
-            if mbart:
-                model.final_logits_bias = torch.randn_like(model.final_logits_bias)
-                model.final_logits_bias[0, 2] = 2
-            end = model.model.shared.weight[2]  # so that most translations end before their longest length
-            model.model.decoder.layer_norm.bias.add_(4 * end / end.norm() ** 2)
-        model.save_pretrained(folder, max_shard_size=shard_size)
-        return folder
-
-    def _write_tokenizer(self, folder: Path, pieces: Sequence[str]) -> None:
         if self.name == "M2M-100":
+            processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+            pieces = [processor.id_to_piece(id) for id in range(3, processor.vocab_size())]
             ids = {piece: id for id, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *pieces])}
             (folder / "vocab.json").write_text(json.dumps(ids), encoding="utf-8")
+        tokenizer = self.tokenizer(folder)
+        size = max({**tokenizer.get_vocab(), **getattr(tokenizer, "lang_token_to_id", {})}.values()) + 1
+        special = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
+        options = {**special, "vocab_size": size + 3, **self.changes, **changes}
+        random_model(self.model_class, **options).save_pretrained(folder, max_shard_size=shard_size)
+        return folder
+
+    @property
+    def model_class(self) -> str:
+        return f"{'MBart' if self.name == 'mBART-50' else 'M2M100'}ForConditionalGeneration"
 
     def tokenizer(self, folder: Path) -> Any:
         """Their tokenizer for texts in the source language."""
@@ -127,9 +94,7 @@ class Family:
 
     def model(self, folder: Path) -> Any:
         """Their model."""
-        mbart = self.name == "mBART-50"
-        kind: Any = transformers.MBartForConditionalGeneration if mbart else transformers.M2M100ForConditionalGeneration
-        return kind.from_pretrained(folder).eval()
+        return getattr(transformers, self.model_class).from_pretrained(folder).eval()
 
 
 def score(folder: Path, pieces: Sequence[str]) -> float:
@@ -138,14 +103,10 @@ def score(folder: Path, pieces: Sequence[str]) -> float:
     return sum(float(processor.get_score(processor.piece_to_id(piece))) for piece in pieces)
 
 
-HEADS = ("encoder_attention_heads", "decoder_attention_heads")
-
-
 def sentencepiece_charsmap(path: Path) -> Any:
     """The table by which a SentencePiece model normalises characters."""
     proto = sentencepiece.sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
-    content = proto.normalizer_spec.precompiled_charsmap
-    return content
+    return proto.normalizer_spec.precompiled_charsmap
 
 
 FAMILIES = (

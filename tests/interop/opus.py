@@ -1,48 +1,41 @@
 """Folders as OPUS-MT publishes its Marian models, with random weights."""
 
-import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sentencepiece
+import torch
 import yaml
 
-from tests.conftest import sentences
+from tests.interop.random_models import opus_sides, random_model
 
-OPTIONS = {
-    "type": "transformer",
-    "dim-emb": 32,
-    "enc-depth": 2,
-    "dec-depth": 3,
-    "transformer-heads": 4,
-    "transformer-dim-ffn": 48,
-    "transformer-ffn-activation": "swish",
-    "transformer-ffn-depth": 2,
-    "transformer-aan-depth": 2,
-    "transformer-aan-nogate": False,
-    "transformer-decoder-autoreg": "self-attention",
-    "transformer-no-projection": False,
-    "transformer-preprocess": "",
-    "transformer-postprocess": "dan",
-    "transformer-postprocess-emb": "d",
-    "transformer-train-position-embeddings": False,
-    "transformer-tied-layers": [],
-    "layer-normalization": False,
-    "right-left": False,
-    "ulr": False,
-    "ulr-dim-emb": 0,
-    "dec-cell-base-depth": 2,
-    "dec-cell-high-depth": 1,
-    "tied-embeddings": False,
-    "tied-embeddings-src": False,
-    "tied-embeddings-all": True,
-    "input-types": [],
-    "version": "v1.9.0",
+OPTIONS: dict[str, Any] = yaml.safe_load("""{
+type: transformer, dim-emb: 32, enc-depth: 2, dec-depth: 3, transformer-heads: 4, transformer-dim-ffn: 48,
+transformer-ffn-activation: swish, transformer-ffn-depth: 2, transformer-aan-depth: 2, transformer-aan-nogate: false,
+transformer-decoder-autoreg: self-attention, transformer-no-projection: false, transformer-preprocess: "",
+transformer-postprocess: dan, transformer-postprocess-emb: d, transformer-train-position-embeddings: false,
+transformer-tied-layers: [], layer-normalization: false, right-left: false, ulr: false, ulr-dim-emb: 0,
+dec-cell-base-depth: 2, dec-cell-high-depth: 1, tied-embeddings: false, tied-embeddings-src: false,
+tied-embeddings-all: true, input-types: [], version: v1.9.0}""")
+PARTS = {
+    **{
+        f"{theirs}.{projection}_proj": (f"{kind}_W{projection[0]}", f"{kind}_b{projection[0]}")
+        for kind, theirs in (("self", "self_attn"), ("context", "encoder_attn"))
+        for projection in ("q", "k", "v", "out")
+    },
+    "self_attn_layer_norm": ("self_Wo_ln_scale", "self_Wo_ln_bias"),
+    "encoder_attn_layer_norm": ("context_Wo_ln_scale", "context_Wo_ln_bias"),
+    "fc1": ("ffn_W1", "ffn_b1"),
+    "fc2": ("ffn_W2", "ffn_b2"),
+    "final_layer_norm": ("ffn_ffn_ln_scale", "ffn_ffn_ln_bias"),
 }
+"""Marian's names of the weight and the bias of each part of a layer, by the name in transformers.
+
+As in BART_CONVERTER of convert_marian_to_pytorch.py, which newer packages of transformers lack.
+"""
 
 
 @dataclass
@@ -50,25 +43,21 @@ class Opus:
     """What a folder is to hold. Two vocabularies come with embeddings that are not tied between the sides.
 
     `output` names an output layer of its own: `Wt` as Marian writes it, or `W`, transposed, as it did once.
+    `model` is the MarianMTModel that transformers' conversion makes of the arrays.
     """
 
     tags: Sequence[str] = ()
     two_vocabularies: bool = False
     output: str = ""
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    model: Any = None
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     vocabularies: list[dict[str, int]] = field(default_factory=list)
 
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True)
-        texts = (sentences(300), [text[::-1].lower() for text in sentences(300)])
-        models = [unigram(text) for text in texts]
-        for side, model in zip(("source", "target"), models, strict=True):
+        for side, (model, _) in zip(("source", "target"), opus_sides(), strict=True):
             (folder / f"{side}.spm").write_bytes(model)
-        segmented = [
-            sorted({piece for text in side for piece in pieces(model, text)})
-            for model, side in zip(models, texts, strict=True)
-        ]
+        segmented = [pieces for _, pieces in opus_sides()]
         special = ["</s>", "<unk>"]
         if self.two_vocabularies:
             longest = max(map(len, segmented))  # transformers' converter wants equal sizes
@@ -86,73 +75,45 @@ class Opus:
         (folder / "decoder.yml").write_text(yaml.safe_dump(search), encoding="utf-8")
         (folder / "LICENSE").write_text("Attribution 4.0 International\n\n====\n", encoding="utf-8")
         tied = {} if not self.two_vocabularies else {"tied-embeddings-all": False, "tied-embeddings": not self.output}
-        options = {
-            **OPTIONS,
-            **tied,
-            "dim-vocabs": [len(self.vocabularies[0]), len(self.vocabularies[-1])],
-            **self.changes,
-        }
-        self.arrays = weights(options, self.output)
-        self.save(folder, options)
+        size = len(self.vocabularies[0])
+        self.model = random_model(
+            "MarianMTModel",
+            **dict.fromkeys(("vocab_size", "decoder_vocab_size"), size + 1),
+            **dict.fromkeys(("pad_token_id", "decoder_start_token_id"), size),
+            eos_token_id=0,
+            forced_eos_token_id=None,
+            activation_function="swish",
+            share_encoder_decoder_embeddings=not self.two_vocabularies,
+            tie_word_embeddings=not self.output,
+        )
+        self.arrays = {name: np.ascontiguousarray(value.detach()) for name, value in self._weights()}
+        self.save(folder, {**OPTIONS, **tied, "dim-vocabs": [size, size]})
         return folder
 
     def save(self, folder: Path, options: Mapping[str, Any]) -> None:
-        np.savez(folder / "model.npz", **self.arrays, **{"special:model.yml": described(options)})  # type: ignore[arg-type]
+        """Write the arrays with the options as Marian keeps them: YAML in bytes, which end with zero."""
+        described = np.frombuffer(yaml.safe_dump(dict(options)).encode() + b"\0", dtype=np.int8)
+        np.savez(folder / "model.npz", **self.arrays, **{"special:model.yml": described})  # type: ignore[arg-type]
 
-
-def described(options: Mapping[str, Any]) -> np.ndarray:
-    """As Marian keeps it: YAML in bytes, which end with zero."""
-    return np.frombuffer(yaml.safe_dump(dict(options)).encode() + b"\0", dtype=np.int8)
-
-
-def unigram(lines: Sequence[str]) -> bytes:
-    """A SentencePiece model as OPUS-MT trains them: unigram, without bytes for what it does not know."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines), model_writer=model, vocab_size=90, hard_vocab_limit=False, minloglevel=2
-    )
-    return model.getvalue()
-
-
-def pieces(model: bytes, text: str) -> list[str]:
-    found: list[str] = sentencepiece.SentencePieceProcessor(model_proto=model).encode(text, out_type=str)
-    return found
-
-
-def weights(options: Mapping[str, Any], output: str = "") -> dict[str, np.ndarray]:
-    """Random weights under Marian's names, large enough that translations differ."""
-    random = np.random.default_rng(1)
-    d, inner = options["dim-emb"], options["transformer-dim-ffn"]
-    found: dict[str, np.ndarray] = {}
-
-    def add(names: Iterable[str], *shape: int, scale: float = 0.3, mean: float = 0.0) -> None:
-        for name in names:
-            found[name] = random.normal(mean, scale, shape).astype(np.float32)
-
-    def norm(name: str) -> None:
-        add([f"{name}_ln_scale"], 1, d, scale=0.2, mean=1)
-        add([f"{name}_ln_bias"], 1, d)
-
-    source, target = options["dim-vocabs"]
-    shared = options["tied-embeddings-all"] or options["tied-embeddings-src"]
-    if shared:
-        add(["Wemb"], source, d)
-    else:
-        add(["encoder_Wemb"], source, d)
-        add(["decoder_Wemb"], target, d)
-    if output:
-        add([f"decoder_ff_logit_out_{output}"], *((target, d) if output == "Wt" else (d, target)))
-    add(["decoder_ff_logit_out_b"], 1, target, scale=1.0)
-    for side, depth in (("encoder", options["enc-depth"]), ("decoder", options["dec-depth"])):
-        for layer in range(1, depth + 1):
-            name = f"{side}_l{layer}"
-            for kind in ("self", "context")[: 1 + (side == "decoder")]:
-                add([f"{name}_{kind}_W{letter}" for letter in "qkvo"], d, d)
-                add([f"{name}_{kind}_b{letter}" for letter in "qkvo"], 1, d)
-                norm(f"{name}_{kind}_Wo")
-            add([f"{name}_ffn_W1"], d, inner)
-            add([f"{name}_ffn_b1"], 1, inner)
-            add([f"{name}_ffn_W2"], inner, d)
-            add([f"{name}_ffn_b2"], 1, d)
-            norm(f"{name}_ffn_ffn")
-    return found
+    def _weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Yield the weights under Marian's names, without the last piece, padding, whose weights become zero."""
+        encoder, decoder, head = self.model.model.encoder, self.model.model.decoder, self.model.lm_head
+        with torch.no_grad():
+            for weight in (encoder.embed_tokens.weight, decoder.embed_tokens.weight, head.weight):
+                weight[-1] = 0
+        if self.two_vocabularies:
+            yield "encoder_Wemb", encoder.embed_tokens.weight[:-1]
+            yield "decoder_Wemb", decoder.embed_tokens.weight[:-1]
+        else:
+            yield "Wemb", self.model.model.shared.weight[:-1]
+        if self.output:
+            yield f"decoder_ff_logit_out_{self.output}", head.weight[:-1] if self.output == "Wt" else head.weight[:-1].T
+        yield "decoder_ff_logit_out_b", self.model.final_logits_bias[:, :-1]
+        for side, layers in (("encoder", encoder.layers), ("decoder", decoder.layers)):
+            for number, layer in enumerate(layers, start=1):
+                modules = dict(layer.named_modules())
+                for part in PARTS.keys() & modules.keys():
+                    weight, bias = (f"{side}_l{number}_{name}" for name in PARTS[part])
+                    matrix = modules[part].weight
+                    yield weight, matrix.T if matrix.dim() == 2 else matrix[None]
+                    yield bias, modules[part].bias[None]

@@ -15,8 +15,9 @@ from mt.interop.origin import ImportOptions
 from mt.pipeline.translator import Translator
 from mt.tokenizer import BOS, EOS, PAD
 from tests.conftest import sentences
-from tests.interop.conftest import Write, reversed_text
+from tests.interop.conftest import Write
 from tests.interop.parity import Pair, card, loaded_pair, refusal
+from tests.interop.random_models import reversed_text
 from tests.weights import change_weights, edit_json
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")

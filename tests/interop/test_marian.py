@@ -1,18 +1,12 @@
-"""Marian's folders, imported: equal to what transformers' own conversion makes of the same files.
-
-transformers leaves that conversion (convert_marian_to_pytorch.py) out of its newer packages, so its table of names
-stands here once more: BART_CONVERTER and OpusState.load_marian_model.
-"""
+"""Marian's folders, imported: equal to what transformers' own conversion makes of the same files."""
 
 import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 import yaml
 
 from mt.checkpoint import load_model
@@ -23,73 +17,12 @@ from tests.conftest import sentences
 from tests.interop.opus import OPTIONS, Opus
 from tests.interop.parity import Pair, card, loaded_pair, refusal
 
-transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
-
 TAGS = (">>deu<<", ">>fra<<", ">>pt_BR<<")
-PROJECTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
-ATTENTION = {
-    **{f"W{letter}": f"{name}.weight" for letter, name in PROJECTIONS.items()},
-    **{f"b{letter}": f"{name}.bias" for letter, name in PROJECTIONS.items()},
-}
-NAMES = {
-    **{f"self_{ours}": f"self_attn.{theirs}" for ours, theirs in ATTENTION.items()},
-    **{f"context_{ours}": f"encoder_attn.{theirs}" for ours, theirs in ATTENTION.items()},
-    "self_Wo_ln_scale": "self_attn_layer_norm.weight",
-    "self_Wo_ln_bias": "self_attn_layer_norm.bias",
-    "context_Wo_ln_scale": "encoder_attn_layer_norm.weight",
-    "context_Wo_ln_bias": "encoder_attn_layer_norm.bias",
-    "ffn_W1": "fc1.weight",
-    "ffn_b1": "fc1.bias",
-    "ffn_W2": "fc2.weight",
-    "ffn_b2": "fc2.bias",
-    "ffn_ffn_ln_scale": "final_layer_norm.weight",
-    "ffn_ffn_ln_bias": "final_layer_norm.bias",
-}
-
-
-def converted(opus: Opus) -> Any:
-    """The MarianMTModel that transformers makes of these arrays: one more piece, for padding, whose row is zero."""
-    arrays = {name: torch.from_numpy(array) for name, array in opus.arrays.items()}
-    size = len(opus.vocabularies[0])
-    sizes = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 3, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
-    heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
-    config = transformers.MarianConfig(
-        **sizes,
-        **heads,
-        vocab_size=size + 1,
-        decoder_vocab_size=size + 1,
-        activation_function="swish",
-        scale_embedding=True,
-        pad_token_id=size,
-        decoder_start_token_id=size,
-        eos_token_id=0,
-        share_encoder_decoder_embeddings=not opus.two_vocabularies,
-        tie_word_embeddings=not opus.output,
-    )
-    model = transformers.MarianMTModel(config).eval()
-    state = model.state_dict()
-    for name, array in arrays.items():
-        side, _, rest = name.partition("_l")
-        layer, _, rest = rest.partition("_")
-        if layer.isdigit():
-            target = state[f"model.{side}.layers.{int(layer) - 1}.{NAMES[rest]}"]
-            target.copy_(array.T if array.shape[0] > 1 else array.flatten())
-    nothing = torch.zeros(1, 32)
-    if opus.two_vocabularies:
-        state["model.encoder.embed_tokens.weight"].copy_(torch.cat((arrays["encoder_Wemb"], nothing)))
-        state["model.decoder.embed_tokens.weight"].copy_(torch.cat((arrays["decoder_Wemb"], nothing)))
-    else:
-        state["model.shared.weight"].copy_(torch.cat((arrays["Wemb"], nothing)))
-    if opus.output:
-        output = arrays[f"decoder_ff_logit_out_{opus.output}"]
-        state["lm_head.weight"].copy_(torch.cat((output if opus.output == "Wt" else output.T, nothing)))
-    state["final_logits_bias"].copy_(torch.cat((arrays["decoder_ff_logit_out_b"], torch.zeros(1, 1)), 1))
-    return model
 
 
 def pair_of(opus: Opus, folder: Path, out: Path, directions: Sequence[str] = ()) -> Pair:
     import_model(str(opus.write(folder)), out, directions)
-    return loaded_pair(converted(opus), load_model(out), opus.vocabularies)
+    return loaded_pair(opus.model, load_model(out), opus.vocabularies)
 
 
 @pytest.mark.parametrize(

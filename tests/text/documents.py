@@ -4,6 +4,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
@@ -33,6 +34,13 @@ def translated(
     name: str, content: str | bytes, translate: Callable[[str], str] = str.upper, options: DocumentOptions | None = None
 ) -> str:
     return render(name, content, translate, options).decode()
+
+
+def package(name: str) -> dict[str, str]:
+    """Return the members of the stored package of this name; a member `mimetype` comes first."""
+    folder = Path(__file__).parent / "packages" / name
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {member: files[member].read_bytes().decode() for member in sorted(files, key=lambda n: (n != "mimetype", n))}
 
 
 def archive(members: Mapping[str, str]) -> bytes:

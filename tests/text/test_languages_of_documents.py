@@ -8,7 +8,7 @@ import pytest
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
 from tests.text.documents import capitals, members_of, translated
-from tests.text.test_archives import CHAPTER, NAMES
+from tests.text.test_archives import CHAPTER, CONTENT
 from tests.text.test_word_runs import WORD, run, word_file
 
 ATTRIBUTES = [
@@ -145,7 +145,7 @@ def test_the_language_and_the_title_of_an_e_book() -> None:
     assert '<html lang="fr" xml:lang="fr" ' in written["c.xml"]
 
 
-TEXT = f"<office:document-content {NAMES}><text:p>A dog</text:p></office:document-content>"
+TEXT = CONTENT.partition("<office:automatic-styles>")[0] + "<text:p>A dog</text:p></office:document-content>"
 META = "<office:document-meta xmlns:office='o' xmlns:dc='d'><dc:language>en-US</dc:language></office:document-meta>"
 CORE = (
     '<c:coreProperties xmlns:c="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" xmlns:dc="d">'

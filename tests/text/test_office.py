@@ -9,61 +9,19 @@ import pytest
 
 from mt.errors import DocumentError
 from mt.text.documents import open_document
-from tests.text.documents import archive, capitals, members_of
+from tests.text.documents import archive, capitals, members_of, package
 from tests.text.test_archives import BOOK, OPEN_DOCUMENT
-from tests.text.test_word_runs import OFFICE, WORD, field, inside, run, word_file
+from tests.text.test_word_runs import field, inside, run, word_file
 
 DRAWING = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
-CHART = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
 SHOW = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
 SHEET = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-SLIDE = f"""<?xml version="1.0"?><p:sld {SHOW} xmlns:r="r" {DRAWING}><a:p><a:pPr lvl="1"/>
-<a:r><a:rPr lang="en-US" dirty="0"/><a:t>A </a:t></a:r><a:r><a:rPr lang="en-US" b="1"/><a:t>red</a:t></a:r>
-<a:r><a:rPr lang="de-DE"/><a:t> house</a:t></a:r><a:endParaRPr lang="en-US"/></a:p>
-<a:tbl><a:tc><a:p><a:r><a:t>Cell one</a:t></a:r><a:br/><a:r><a:t>below</a:t></a:r></a:p></a:tc></a:tbl>
-<a:p><a:r><a:t>Old Street</a:t></a:r><a:br/><a:r><a:t>Rome</a:t></a:r></a:p>
-<a:p><a:r><a:t>Page </a:t></a:r><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:sld>"""
-PRESENTATION = {
-    "ppt/slides/slide10.xml": f"<p:sld {SHOW} {DRAWING}><a:p><a:r><a:t>Last</a:t></a:r></a:p></p:sld>",
-    "ppt/slides/slide2.xml": SLIDE,
-    "ppt/notesSlides/notesSlide1.xml": f"<p:notes {SHOW} {DRAWING}><a:p><a:r><a:t>A note</a:t></a:r></a:p></p:notes>",
-    "ppt/charts/chart1.xml": f"<c:chartSpace {CHART} {DRAWING}><a:p><a:r><a:t>Sales</a:t></a:r></a:p><c:strCache><c:pt>"
-    "<c:v>East</c:v></c:pt></c:strCache><c:numCache><c:v>three</c:v></c:numCache></c:chartSpace>",
-    "ppt/slideMasters/slideMaster1.xml": f"<m {DRAWING}><a:p><a:r><a:t>Kept</a:t></a:r></a:p></m>",
-    "ppt/media/image1.png": "\x89PNG",
-}
-TEXTS = f"""<?xml version="1.0"?><sst {SHEET}><si><t>A dog</t></si><si><t>Price</t></si><si><t>12.5</t></si>
-<si><t>First line\nsecond line</t></si><si><r><t>This is </t></r><r><rPr><b/></rPr><t>very</t></r>
-<r><t xml:space="preserve"> good</t></r><rPh><t>kana</t></rPh></si></sst>"""
-WORKBOOK = {
-    "xl/sharedStrings.xml": TEXTS,
-    "xl/worksheets/sheet1.xml": f'<worksheet {SHEET}><c t="s"><v>0</v></c><c t="str"><f>IF(A1="kept",1)</f><v>kept</v>'
-    '</c><c t="inlineStr"><is><t>Inline</t></is></c></worksheet>',
-    "xl/tables/table1.xml": f'<table {SHEET}><tableColumn name="Price"/></table>',
-    "xl/workbook.xml": '<workbook><sheet name="Kept"/></workbook>',
-    "xl/comments1.xml": f"<comments {SHEET}><t>Kept</t></comments>",
-}
 MASTER = f"""<p:sldMaster {SHOW} {DRAWING}><p:sp><p:nvPr><p:ph type="title"/></p:nvPr><a:p><a:r><a:t>Edit it</a:t></a:r>
 </a:p></p:sp><p:sp><p:cNvPr descr="A red dog"/><p:nvPr/><a:p><a:r><a:t>Secret</a:t></a:r></a:p></p:sp></p:sldMaster>"""
 PRINTED = f"""<worksheet {SHEET}><dataValidation promptTitle="Size" prompt="A number" sqref="A1"/><headerFooter>
 <oddHeader>&amp;L&amp;"Arial,Bold"&amp;12R&amp;&amp;D now&amp;RPage &amp;P of &amp;N</oddHeader></headerFooter>
 </worksheet>"""
-SHAPES = f"""<w:document xmlns:w="{WORD}"><w:p><w:r><v:textpath xmlns:v="v" string="Draft"/><wp:docPr
-xmlns:wp="w" id="1" name="Picture 1" descr="A dog" title=""/></w:r></w:p>
-<w:tbl><w:tblPr><w:tblCaption w:val="Two dogs"/></w:tblPr></w:tbl>
-<w:sdt><w:sdtPr><w:dropDownList><w:listItem w:displayText="red" w:value="red"/></w:dropDownList></w:sdtPr></w:sdt>
-<w:altChunk xmlns:r="{OFFICE}" r:id="a"/><w:altChunk xmlns:r="{OFFICE}" r:id="b"/></w:document>"""
-MESSAGE = """MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary="x"\r\n\r\n--x\r
-Content-Type: text/html; charset="utf-8"\r\nContent-Transfer-Encoding: quoted-printable\r\n\r
-<p class=3D"a">An old dog=E2=80=A6</p>\r\n--x--\r\n"""
-INSERTED = {
-    "word/document.xml": SHAPES,
-    "word/_rels/document.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    f'<Relationship Id="a" Type="{OFFICE}/aFChunk" Target="a.htm"/>'
-    f'<Relationship Id="b" Type="{OFFICE}/aFChunk" Target="/b.mht"/></Relationships>',
-    "word/a.htm": "<html><p>A <b>big</b> dog</p></html>",
-    "b.mht": MESSAGE,
-}
+PRESENTATION, WORKBOOK, INSERTED = (package(name) for name in ("presentation", "workbook", "inserted"))
 
 
 def test_translated_attributes_headers_and_inserted_files() -> None:
@@ -72,7 +30,7 @@ def test_translated_attributes_headers_and_inserted_files() -> None:
         *("DRAFT", "A DOG", "TWO DOGS", "RED")
     ]
     assert translated["word/a.htm"] == "<html><p>A <b>BIG</b> DOG</p></html>"
-    assert translated["b.mht"] == MESSAGE.replace("An old dog", "AN OLD DOG")
+    assert translated["b.mht"] == INSERTED["b.mht"].replace("An old dog", "AN OLD DOG")
     header = capitals("a.xlsx", {"a.xml": PRINTED})["a.xml"]
     assert '>&amp;L&amp;"Arial,Bold"&amp;12R&amp;&amp;D NOW&amp;RPAGE &amp;P OF &amp;N<' in header
 
@@ -103,24 +61,9 @@ def test_a_text_that_a_formula_a_list_or_a_filter_names_stays(sheet: str) -> Non
 
 
 STRICT = re.compile(r"http://schemas\.openxmlformats\.org/(\w+)/2006/(\w+)")
-DIAGRAM = f"""<dgm:dataModel xmlns:dgm="http://schemas.openxmlformats.org/drawingml/2006/diagram" {DRAWING}>
-<dgm:t><a:p><a:r><a:t>A box</a:t></a:r></a:p></dgm:t></dgm:dataModel>"""
-FUNNEL = """<cx:chartSpace xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"><cx:txData><cx:v>Steps</cx:v>
-</cx:txData><cx:strDim><cx:f>kept</cx:f><cx:lvl><cx:pt>First</cx:pt></cx:lvl></cx:strDim></cx:chartSpace>"""
-HEADER = f'<w:hdr xmlns:w="{WORD}"><w:p><w:r><w:t>The header</w:t></w:r></w:p></w:hdr>'
-ILLUSTRATED = {
-    "word/header1.xml": HEADER,
-    "word/charts/chart1.xml": PRESENTATION["ppt/charts/chart1.xml"],
-    "word/charts/chartEx1.xml": FUNNEL,
-    "word/diagrams/data1.xml": DIAGRAM,
-    "word/comments.xml": f'<w:comments xmlns:w="{WORD}"><w:p><w:r><w:t>Kept</w:t></w:r></w:p></w:comments>',
-    "word/_rels/document.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    f'<Relationship Id="rId1" Type="{OFFICE}/image" Target="NULL"/><Relationship Id="rId2" Type="{OFFICE}/footer" '
-    'Target="gone.xml"/><Relationship Id="rId3" Target="mailto:a@@b%%%" TargetMode="External"/></Relationships>',
-}
 PARAGRAPH = "<w:p>" + run("A ") + inside("ins", run("big ")) + field("PAGE", run("7")) + "</w:p>"
 FILES = {
-    "a.docx": members_of(word_file(PARAGRAPH, ILLUSTRATED)),
+    "a.docx": members_of(word_file(PARAGRAPH, package("illustrated"))),
     "a.pptx": PRESENTATION,
     "a.xlsx": WORKBOOK,
     "b.xlsx": {
@@ -149,8 +92,6 @@ OTHERS: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
          ["A red house", "Cell one below", "Old Street", "Rome", "Page 7", "Last", "A note", "A red dog", "Secret",
           "East", "Sales"]),
         ("a.xlsx", {"a.xml": PRINTED}, ["R&&D now", "Page &P of &N", "Size", "A number"]),
-        ("a.pptx", PRESENTATION,
-         ["A red house", "Cell one below", "Old Street", "Rome", "Page 7", "Last", "A note", "East", "Sales"]),
         ("a.docx", FILES["a.docx"], ["A big 7", "The header", "East", "Sales", "Steps", "First", "A box"]),
         ("a.xlsx", WORKBOOK, ["A dog", "First line", "second line", "This is very good", "Inline"]),
     ],
@@ -203,16 +144,18 @@ def test_parts_are_found_by_their_content(name: str, change: Callable[[dict[str,
 
 
 def test_other_prefixes_of_namespaces() -> None:
-    members = {"a.xml": re.sub(r"\bw:|(?<=xmlns:)w\b", lambda w: w[0].replace("w", "ns0"), HEADER)}
+    header = FILES["a.docx"]["word/header1.xml"]
+    members = {"a.xml": re.sub(r"\bw:|(?<=xmlns:)w\b", lambda w: w[0].replace("w", "ns0"), header)}
     members |= {"b.xml": members["a.xml"].replace(":hdr", ":document")}
-    assert members["a.xml"] == HEADER.replace("w:", "ns0:").replace("xmlns:w=", "xmlns:ns0=")
+    assert members["a.xml"] == header.replace("w:", "ns0:").replace("xmlns:w=", "xmlns:ns0=")
     assert len(open_document("a.docx", archive(members)).segments) == 2
 
 
 def test_a_table_of_texts_in_utf16() -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
-        file.writestr("xl/SharedStrings.xml", TEXTS.replace('"1.0"', '"1.0" encoding="UTF-16"').encode("utf-16"))
+        texts = WORKBOOK["xl/sharedStrings.xml"].replace('"1.0"', '"1.0" encoding="UTF-16"')
+        file.writestr("xl/SharedStrings.xml", texts.encode("utf-16"))
     assert len(open_document("a.xlsx", out.getvalue()).segments) == 5
 
 

@@ -11,56 +11,10 @@ from mt.data.translation_memory import read_memory, tmx_languages
 from mt.data_config import CorpusConfig, DataConfig
 from mt.errors import DataError
 
-TMX = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE tmx SYSTEM "tmx14.dtd">
-<tmx version="1.4"><header srclang="en-US" datatype="plaintext"/><body>
-<tu tuid="1"><prop type="x-domain">animals</prop>
-  <tuv xml:lang="en-US"><seg>The <bpt i="1">&lt;b></bpt>dog<ept i="1">&lt;/b></ept>
-    sleeps.</seg></tuv>
-  <tuv xml:lang="de-DE"><note>old</note><seg>Der <hi>Hund</hi> schläft.</seg></tuv>
-  <tuv xml:lang="zh-TW"><seg>狗在睡覺。</seg></tuv></tu>
-<tu><tuv xml:lang="en-US"><seg>Untranslated</seg></tuv></tu>
-<tu><tuv xml:lang="de-DE"><seg>Ja<ph>&lt;br/></ph></seg></tuv><tuv xml:lang="EN"><seg>Yes &amp; no</seg></tuv></tu>
-</body></tmx>"""
-
-XLIFF_1 = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
-<file source-language="en" target-language="fr-CA" original="a"><body>
-<trans-unit id="1"><source>A <g id="1">red</g> house</source>
-<target>Une maison <g id="1">rouge</g></target></trans-unit>
-<trans-unit id="2"><source>New</source><target state="needs-translation">New</target></trans-unit>
-<trans-unit id="3"><source>Alone</source></trans-unit>
-</body></file>
-<file source-language="en" target-language="de" original="b"><body>
-<trans-unit id="1"><source>A cat</source><target>Eine Katze</target></trans-unit></body></file></xliff>"""
-
-XLIFF_2 = """<xliff version="2.0" srcLang="en" trgLang="fr" xmlns="urn:oasis:names:tc:xliff:document:2.0"><file id="f">
-<unit id="1"><segment state="final"><source>One<ph id="1"/> two</source><target>Un<ph id="1"/> deux</target></segment>
-<segment state="initial"><source>Three</source><target>Three</target></segment></unit></file></xliff>"""
-
-PO = """msgid ""
-msgstr ""
-"Language: de\\n"
-"Content-Type: text/plain; charset=UTF-8\\n"
-
-msgid "A "
-"dog"
-msgstr "Ein Hund"
-
-#, fuzzy
-msgid "A cat"
-msgstr "Ein Kater"
-
-msgid "One cow"
-msgid_plural "%d cows"
-msgstr[0] "Eine Kuh"
-msgstr[1] "%d Kühe"
-
-msgid "Untranslated"
-msgstr ""
-
-#~ msgid "Old"
-#~ msgstr "Alt"
-"""
+TMX, XLIFF_1, XLIFF_2, PO = (
+    (Path(__file__).parent / "memories" / name).read_text(encoding="utf-8")
+    for name in ("animals.tmx", "first.xliff", "second.xliff", "animals.po")
+)
 
 
 @pytest.mark.parametrize(

@@ -20,38 +20,8 @@ def memory(units: str, source: str = "en-US", version: str = "1.4", head: str = 
     )
 
 
-FILES = {
-    "plain": memory('<tu><tuv xml:lang="en-US"><seg>The house is big.</seg></tuv></tu>'),
-    "indented": memory("""    <tu tuid="1" creationdate="20240101T000000Z">
-      <prop type="client">Acme</prop>
-      <tuv xml:lang="en">
-        <prop type="x">kept</prop>
-        <seg>Close the door.</seg>
-      </tuv>
-    </tu>"""),
-    "codes": memory(
-        '<tu><tuv xml:lang="en"><seg>The <bpt i="1" x="1">&lt;b&gt;</bpt>red<ept i="1">&lt;/b&gt;</ept> house, '
-        '<ph x="2">{0}</ph> and <it pos="begin">&lt;br&gt;</it>a dog.</seg></tuv></tu>'
-    ),
-    "highlights": memory('<tu><tuv xml:lang="en"><seg>Press <hi type="bold">Enter</hi> to go on.</seg></tuv></tu>'),
-    "three languages": memory(
-        '<tu><tuv xml:lang="en"><seg>A dog.</seg></tuv><tuv xml:lang="fr"><seg>Un chien.</seg></tuv>'
-        '<tuv xml:lang="cs"><seg>Pes.</seg></tuv></tu>'
-    ),
-    "partly translated": memory(
-        '<tu><tuv xml:lang="en-GB"><seg>Done.</seg></tuv><tuv xml:lang="de-AT"><seg>Fertig.</seg></tuv></tu>\n'
-        '<tu><tuv xml:lang="EN-us"><seg>New.</seg></tuv></tu>'
-    ),
-    "old version": memory('<tu><tuv lang="EN"><seg>An old memory.</seg></tuv></tu>', "EN", "1.1"),
-    "any direction": memory('<tu><tuv xml:lang="en"><seg>A cat &amp; a dog.</seg></tuv></tu>', "*all*"),
-    "document type": memory(
-        '<tu><tuv xml:lang="en"><seg>A tree.</seg></tuv></tu>', head='\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
-    ),
-    "reversed order": memory(
-        '<tu><note>n</note><tuv xml:lang="cs"><seg>Strom.</seg></tuv><tuv xml:lang="en"><seg>A green tree.</seg></tuv>'
-        "</tu>"
-    ),
-}
+MEMORIES = (Path(__file__).parent / "memories").glob("*.tmx")
+FILES = {path.stem: path.read_bytes().decode() for path in sorted(MEMORIES)}
 
 
 def german(content: str, options: DocumentOptions | None = None) -> str:
@@ -99,7 +69,7 @@ CHINESE = '<tu><tuv xml:lang="en"><seg>A dog.</seg></tuv><tuv xml:lang="zh-CN"><
 @pytest.mark.parametrize(
     ("content", "options", "expected"),
     [
-        (FILES["three languages"], DocumentOptions(source_language="cs", target_language="de"), ["Pes."]),
+        (FILES["three-languages"], DocumentOptions(source_language="cs", target_language="de"), ["Pes."]),
         (FILES["plain"], DocumentOptions(target_language="en-GB", retranslate=True), []),
         (memory(FRENCH), DocumentOptions(target_language="de"), []),
         (memory(FRENCH, "*all*"), DocumentOptions(target_language="de"), ["Un chien."]),
@@ -118,7 +88,7 @@ def test_a_new_variant_is_indented_as_its_source() -> None:
 
 def test_translations_can_be_replaced() -> None:
     options = DocumentOptions(source_language="en", target_language="de", retranslate=True)
-    content = FILES["partly translated"]
+    content = FILES["partly-translated"]
     document = open_document("a.tmx", content.encode(), options)
     written = document.render([TranslatedSegment("Erledigt & fertig."), TranslatedSegment("Neu.")]).decode()
     assert '<tuv xml:lang="de-AT"><seg>Erledigt &amp; fertig.</seg></tuv></tu>' in written

@@ -78,7 +78,7 @@ class SentenceTranslator:
             return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
         translated = await self._translate_marked(part, no_break_spaces)
         is_kept = keeps_marks(part.text, translated.best.text)
-        if (is_kept and not has_unusual_marks(part.text)) or self._has_marked_term(part):
+        if (is_kept and not has_unusual_marks(part.text, self.context.knows_word)) or self._has_marked_term(part):
             return translated
         other = await self._translate_marked(part, no_break_spaces, marks=True)
         if not keeps_marks(part.text, other.best.text):

@@ -54,7 +54,8 @@ def lower_capitals(
         return None
     is_long = len(plain) >= _LEAST_WORDS and max(map(len, plain)) > _LEAST_LONG
     is_long = is_long or max(map(len, plain)) >= _LONG_WORD
-    if not is_long and not all(len(w) > _LEAST_LONG and (knows(w.lower()) or knows(w.title())) for w in plain):
+    least = _LEAST_LONG if len(plain) <= _LEAST_WORDS else 0  # THE DOG IS BIG
+    if not is_long and not all(len(w) > least and (knows(w.lower()) or knows(w.title())) for w in plain):
         return None
     return _lower_words(sentence, words, language, {word for word in long if _is_code(word) or is_mixed_case(word)})
 

@@ -31,6 +31,8 @@ _QUANTITY = (
 _LIST_MARKER = re.compile(
     r"(?:(?:(?:AW|F[Ww]d?|FWD|R[Ee]|T[Rr])[ \u00a0]?:"  # of the subject of a mail
     r"|\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|[①-⑳❶-➓]|\.\. [a-z-]{2,20}::|[@#][^\W\d][\w@.]*[,:]?(?=\s+(?:[@#]\w|[A-Z]))"
+    r"|\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,6})?Z?(?:\]|(?= \[?[A-Z]{4}))"  # of a log or chat
+    r"|\[?(?:DEBUG|ERROR|FATAL|INFO|TRACE|WARN(?:ING)?)\]?(?<=[\]A-Z]):?(?= +[A-Z][a-z])(?<!WARNING:)"
     r"|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
     r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?(?!\s+"
     + _QUANTITY

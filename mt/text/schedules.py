@@ -110,7 +110,8 @@ def _days(source: str, language: str, spans: Sequence[ProtectedSpan]) -> Iterato
         short = [day for day in match.group(1, 4) if len(day.rstrip(".")) == length]
         marked = all(map(str.istitle, short)) or all(map(str.isupper, short))
         marked |= language == "fr" and bool(match[2] or not match[3].strip().isalpha())
-        marked |= len(short) == len(match[3]) == 1  # such as `mo–freitag` of a headline in lower case
+        marked |= len(short) == len(match[3]) == 1  # such as `mo–freitag` of a headline in lower case, or mon-fri 9:00
+        marked |= all(map(str.islower, short)) and re.match(":? ?\\d", source[match.end() :]) is not None
         if marked and numbers[0] != numbers[1]:
             yield match, numbers
 

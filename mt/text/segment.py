@@ -46,9 +46,9 @@ _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
 _ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
 _LEAST_WRAPPED = 30  # characters of a line
 _SPACE = re.compile(r"\s+")
-_SIGNS = frozenset("|¦·•→➔➜")
+_SIGNS = frozenset("|¦·•→➔➜✓✔✗✘✅❌★☆►▶")
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
-    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•→➔➜](?:\s+|\Z))"
+    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•→➔➜✓✔✗✘✅❌★☆►▶](?:\s+|\Z))"
 )
 _NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
     ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),

@@ -74,6 +74,7 @@ _NUMBER = (
 _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
 _INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
+_SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
 _STREET = (  # Berliner Straße 5, 24 rue de la Paix and IL 62704
     r"(?<![\w-])[A-ZÄÖÜ](?:(?:\w{2,40}er (?=S)|[\w-]{1,40}(?=s|(?<=-)S))[Ss]tr(?:\.|a(?:ß|ss)e)"
     r"|[\w-]{1,40}(?:allee|gasse))"
@@ -111,10 +112,10 @@ _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTE
 _LETTER = rf"(?![$#%@]\{{|&nbsp;|~~|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # no begin of a placeholder or footnote mark
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
-    rf"(?P<prose>(?!{_COMMAND})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
+    rf"(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
     rf"|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|{_STREET}|{_FEET}|{_INITIALS}"
+    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
     rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
@@ -146,7 +147,7 @@ HINTS = (  # fast tests, without a match in most sentences without spans
         r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]|(?<=[:;=])['-]?[()\[\]DPp]|(?<==)"
         r"|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
     ),
-    re.compile("yy|MM|HH|git |npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "),
+    re.compile("et al|\\. cit|yy|MM|HH|git |npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "),
     re.compile(r"[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"),
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them

@@ -25,9 +25,7 @@ _NUMERIC_NAMES = frozenset(
     days hour hours minute minutes second seconds percent percentage price sum limit max min index page pages points
     score anzahl zahl nombre remaining""".split()
 )
-_PLACES = frozenset(
-    {"city", "country", "location", "place", "region", "state", "stadt", "land", "ville", "pays", "town"}
-)
+_PLACES = frozenset("city country location place region state stadt land ville pays town".split())
 _BESIDE = 30  # number of characters beside a stand-in that are examined
 _AMOUNT = re.compile(r"[^\w{%]{1,3}(\d{1,3}(?:[.,’]\d{3})*)(?!\d)")
 _MOST_DIGITS = 6

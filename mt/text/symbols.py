@@ -34,6 +34,14 @@ _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, whi
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
+_CODE_LINE = re.compile(
+    r"\$ (?:cat|cd|cp|echo|ls|make|mkdir|mv|rm|apt|brew|cargo|curl|docker|git|kubectl|np[mx]|pip3?|sudo|yarn) .*"
+    r"|(?:apt|brew|cargo|curl|docker|git|kubectl|np[mx]|pip3?|sudo|yarn) [a-z][a-z -]* -{1,2}\w.*"
+    r"|(?:else if|if|for|foreach|while|switch) ?\(.*\) ?\{.*|\} ?else\b.*|def \w+\(.*\).*:.*|class \w+(?:\(.*\))?:"
+    r"|import [\w.]+ as \w+|from [\w.]+ import [\w, ]+|return (?:None|True|False|self\..*|\S+;)"
+    r"|(?:const|function|int|let|private|protected|public|static|string|var|void) [^;{]*[=({].*[;{]"
+    r"|SELECT .* FROM [a-z_.]+\b.*"
+)
 _VOWELS = frozenset("aeiouy")
 _LETTER_WORDS = frozenset("Ia")
 _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "sr"})  # languages with words like "krk"
@@ -54,9 +62,9 @@ def lost_symbols(source: str, translation: str) -> list[Range]:
 
 
 def is_code(text: str, language: str) -> bool:
-    """Return whether a text is a letter, a label such as `A 1` or a code such as `pcs`, which nobody translates."""
+    """Return whether a text is a letter, a label such as `A 1`, a line of code or a code such as `pcs`: all stay."""
     if not (text.isascii() and text.isalpha()):
-        return _CELL.fullmatch(text) is not None
+        return (_CELL.fullmatch(text) or _CODE_LINE.fullmatch(text)) is not None
     vowelless = text.islower() and _VOWELS.isdisjoint(text)
     if len(text) == 1:
         return text not in _LETTER_WORDS

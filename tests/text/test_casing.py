@@ -33,7 +33,8 @@ def test_capitals_are_lowered(language: str, sentence: str, expected: str | None
 
 
 def test_short_words_in_capitals_are_lowered_if_the_model_knows_them() -> None:
-    knows = {"exit", "open", "on", "Haus"}.__contains__
+    knows = {"exit", "open", "on", "Haus", "it", "is"}.__contains__
+    assert lower_capitals("IT IS ON", "en", knows=knows) == "It is on"
     found = [lower_capitals(text, "en", knows=knows) for text in ("EXIT", "HAUS", "OPEN EXIT!", "IKEA", "ON")]
     assert found == ["Exit", "Haus", "Open exit!", None, None]
 

@@ -75,6 +75,11 @@ def test_copied_ranges_are_those_of_the_target_language(
     assert mend_ranges(source, translation, (before, after)) == expected
 
 
+def test_a_range_of_days_in_lower_case_is_one_before_a_time() -> None:
+    found = [lost_ranges(text, "", ("en", "de")) for text in ("mon-fri 9:00", "sun-sat is", "mon-fri: 9")]
+    assert found == [[(0, 7)], [], [(0, 7)]]
+
+
 def test_ranges_that_are_kept_stay() -> None:
     kept = [(5, 12)]
     assert lost_ranges("Open Mon-Fri", "", ("en", "de"), kept) == []

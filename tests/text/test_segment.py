@@ -169,6 +169,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
             )
         ),
         ("fr", "Accueil · Nos services • Aide", ["Accueil", "Nos services", "Aide"]),
+        ("en", "✔ Done ✘ Failed", ["Done", "Failed"]),
         ("en", "{n} apple | {n} apples", ["{n} apple", "{n} apples"]),
         ("en", "A | B", ["A | B"]),
         ("en", "The set {x | x is a dog} of `a | b` is new.", ["The set {x | x is a dog} of `a | b` is new."]),

@@ -88,6 +88,7 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
 def test_emphasis_and_links(text: str, marks: list[str], unusual: bool) -> None:
     assert [text[tag.begin : tag.end] for tag in find_tags(text, marks=True)] == marks
     assert has_unusual_marks(text) is unusual
+    assert not has_unusual_marks("**numpy** or *big*", frozenset().__contains__)
     assert keeps_marks(text, text) and keeps_marks(text, "a dog") is not bool(marks)
 
 
@@ -98,15 +99,15 @@ def test_emphasis_and_links(text: str, marks: list[str], unusual: bool) -> None:
         ("_It is a dog_", "It is a dog"),
         ("~~Buy it~~", "Buy it"),
         ("It is.[/b]", "It is."),
+        ("Sale ***", "Sale"),
+        ("Hello ~*~", "Hello"),
+        ("* a *", "* a"),
         ("[b]It is.[/b]", "[b]It is.[/b]"),
         ("**It is *so* big.**", "It is *so* big."),
         ("**It is.", "It is."),
         ("It is.**", "It is."),
         ("*See the shop", "See the shop"),  # a footnote
-        *(
-            (text, text)
-            for text in ("**a** or **b.**", "**File**", "*args", "__init__", "x_", r"\*a\*", "*a* b", "*", "* a *")
-        ),
+        *((text, text) for text in ("**a** or **b.**", "**File**", "*args", "__init__", "x_", r"\*a\*", "*a* b", "*")),
     ],
 )
 def test_marks_around_a_sentence(sentence: str, inner: str) -> None:

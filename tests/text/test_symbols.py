@@ -46,6 +46,20 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
         *((text, "en", False) for text in ("", "my", "is", "The", "qty", "5", "я", "水", "a b", "A dog")),
         ("krk", "cs", False),
         *((text, "en", False) for text in ("I", "a")),
+        *(
+            (text, "en", True)
+            for text in (
+                *("$ pip install x", "docker run -p 80:80 image", "if (x > 5) { return 1; }", "import numpy as np"),
+                *("def f(self): return 1", "return None", "let x = 5;", "SELECT * FROM dogs", "$ cd dogs"),
+            )
+        ),
+        *(
+            (text, "en", False)
+            for text in (
+                *("$ per month", "git is good", "if (it rains)", "import the dog", "return home", "let the dog out;"),
+                *("make a cake - now", "SELECT A DOG FROM THE LIST", "class A dogs:"),
+            )
+        ),
     ],
 )
 def test_codes(text: str, language: str, expected: bool) -> None:

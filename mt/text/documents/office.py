@@ -47,9 +47,7 @@ _TEXT_ROOTS = (
 )
 """Root elements of files with text, in the order of their segments: area of the namespace, its last part, and name."""
 
-_NAMING_ROOTS = frozenset(
-    f"spreadsheetml/main/{name}" for name in ("table", "pivotCacheDefinition", "worksheet", "workbook")
-)
+_NAMING_ROOTS = {f"spreadsheetml/main/{name}" for name in ("table", "pivotCacheDefinition", "worksheet", "workbook")}
 _FORMULAS = ("{*}f", "{*}formula", "{*}formula1", "{*}formula2", "{*}definedName")
 _LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 _EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})

@@ -98,15 +98,12 @@ def _breaks_in_paragraph(lines: Sequence[re.Match[str]]) -> Iterator[tuple[int, 
     wrapped = full and len(lines) > 2 and width > _LEAST_WIDTH
     has_capitals = any(line["line"][0].isupper() for line in lines)
     for before, following, line in pairs:
-        divides = len(line) < _LEAST_WRAPPED or SENTENCE_END.search(line) or _begins_alone(following["line"])
+        after = following["line"]  # an item of a list, an address or a rule is no part of the sentence
+        alone = BULLET.match(after) or after.startswith(("http", "www.")) or not any(map(str.isalnum, after))
+        divides = len(line) < _LEAST_WRAPPED or SENTENCE_END.search(line) or alone
         continues = wrapped or (has_capitals and following["line"][0].islower())
         if not divides and continues and not is_wide(line[-1]):
             yield before.end("line"), following.start("line")
-
-
-def _begins_alone(line: str) -> bool:
-    """Return whether a line is no part of the sentence before it: an item of a list, an address or a rule."""
-    return bool(BULLET.match(line)) or line.startswith(("http", "www.")) or not any(map(str.isalnum, line))
 
 
 def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:

@@ -217,8 +217,8 @@ def _groups(items: Sequence[Item], schema: RunSchema, language: str) -> Iterator
         parts = [part for part in item.parts if not isinstance(part, RunText)] if item.breaks and schema.tabs else []
         tab = any(next(part.iter(*schema.tabs), None) is not None for part in parts)
         if item.breaks and not (depth or tab):
-            texts = ("".join(one.text for one in part) for part in (group, items[number + 1 : number + 4]))
-            tab = divides_lines(*texts, language)
+            before, after = ("".join(one.text for one in part) for part in (group, items[number + 1 : number + 4]))
+            tab = divides_lines(before, after, language)
         if not depth and (tab or (schema.splits_lines and "\n" in item.text)):
             yield group
             group = []

@@ -7,12 +7,9 @@ from mt.languages import language_and_script, regional_tag
 from mt.text.markup.elements import ElementIndex
 from mt.text.markup.tokens import Attribute, Token, TokenKind
 
-_TEXTS = frozenset(
-    {
-        *("alt", "aria-description", "aria-label", "aria-placeholder", "aria-roledescription", "aria-valuetext"),
-        *("placeholder", "title"),
-        *("form:label", "form:title", "office:title"),  # of OpenDocument
-    }
+_TEXTS = frozenset(  # the last are of OpenDocument
+    """alt aria-description aria-label aria-placeholder aria-roledescription aria-valuetext placeholder title form:label
+    form:title office:title""".split()
 )
 _BY_ELEMENT = {
     **dict.fromkeys(("optgroup", "option", "track"), _TEXTS | {"label"}),

@@ -18,13 +18,9 @@ BLOCKS = frozenset(
 VOID = frozenset("""area base br col embed hr img input link meta param source track wbr""".split())
 """Names of the HTML elements without end tags."""
 
-NO_WORDS = frozenset(
-    {
-        *("a", "area", "base", "br", "col", "font", "link", "meta", "param", "rp", "rt", "rtc", "script", "source"),
-        *("style", "sub", "sup", "template", "track", "wbr", "iframe", "noembed", "noframes", "noscript"),
-        *("bpt", "bx", "cp", "ec", "ept", "ex", "it", "sc"),  # halves of pairs in XLIFF and TMX
-        *("anchor", "bookmark", "break", "cb", "index", "indexterm", "lb", "milestone", "pb", "tab"),
-    }
+NO_WORDS = frozenset(  # the last are halves of pairs in XLIFF and TMX
+    """a anchor area base bookmark br break cb col font iframe index indexterm lb link meta milestone noembed noframes
+    noscript param pb rp rt rtc script source style sub sup tab template track wbr bpt bx cp ec ept ex it sc""".split()
 )
 """Names of the elements that never stand for a word."""
 
@@ -55,11 +51,8 @@ CODE = frozenset(
 )
 """Local names of XML elements (DocBook, DITA, JATS) that are code if they contain text directly."""
 
-_TEXTLESS = frozenset(
-    {
-        *("iframe", "math", "noembed", "noframes", "plaintext", "pre", "script", "style", "svg", "template"),
-        *("rp", "rt", "rtc", "textarea", "xmp"),  # rt: the reading of a word
-    }
+_TEXTLESS = frozenset(  # rt: the reading of a word
+    "iframe math noembed noframes plaintext pre rp rt rtc script style svg template textarea xmp".split()
 )
 VISIBLE = frozenset({"math", "plaintext", "pre", "rt", "rtc", "svg", "textarea", "xmp"})  # of _TEXTLESS
 

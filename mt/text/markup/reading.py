@@ -248,7 +248,8 @@ class TokenReader:
             before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
             following = next((one.source for one in self.tokens[number + 1 : number + 4] if one.source[0] != "<"), "")
             ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])
-            if ends or BULLET.match(following) or divides_lines(before.text, following, self.languages.source):
+            begins = before is not None and divides_lines(before.text, following, self.languages.source)
+            if ends or begins or BULLET.match(following):
                 self._flush()
                 self.parts += parts
             else:

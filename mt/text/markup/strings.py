@@ -6,7 +6,7 @@ decoded: they are protected in the text, and stay as they are. A tag may be writ
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
@@ -27,7 +27,7 @@ _TAG = re.compile(
 )
 _SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them)
     ("emphasis", r"(?<![*\w\\])(?<!(?<![A-Za-z])')(?:\*{1,3}|'{2,3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])"
-     r"(?!(?:true|false|null)\*)", r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])"),  # *a*, ''a'' and _a b_
+     r"(?!(?<=(?<!\*)\*)(?:true|false|null)\*)", r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])"),  # *a*, ''a'' and _a b_
     ("bbcode", rf"(?<!\w)\[(?P<name>{BBCODE})(?:=[^\[\]\n]{{1,500}})?\]",
      r"[^\n]{1,1000}?", r"\[/(?P=name)\]"),  # [b]a[/b] and [url=x]a[/url]
     ("latex", r"\\(?:caption|chapter|emph|footnote|(?:sub){0,2}section|text(?:bf|it|sc|sf)|title|underline)\*?\{",
@@ -42,7 +42,9 @@ _MARKS = re.compile(
 )
 _MARK = re.compile(r"[*_]|'{2}|\][(\[]|\[(?:[/\[]|[a-z]+ )|\\[a-z]")  # a fast test
 _FIRST_MARK = re.compile(r"(?:\*{1,3}|'{2,3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")
-_LAST_MARK = re.compile(rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\])\Z")
+_LAST_MARK = re.compile(
+    rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"
+)
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
@@ -73,9 +75,15 @@ def keeps_marks(text: str, translation: str) -> bool:
     return not count or count == len(_find_marks(translation))
 
 
-def has_unusual_marks(text: str) -> bool:
-    """Return whether a text has links or emphasis that models may not know, unlike `**File**` or the name `**Tom**`."""
-    return any(not mark["emphasis"] or text[mark.end("emphasis")].islower() for mark in _find_marks(text))
+def has_unusual_marks(text: str, knows: Callable[[str], bool] = lambda word: True) -> bool:
+    """Return whether a text has links or emphasis that models may not know, unlike `**File**` or the name `**Tom**`.
+
+    A name is also a word that the model does not know, such as `**numpy**`.
+    """
+    words = ((mark, text[mark.end("emphasis") : mark.start("emphasis_end")]) for mark in _find_marks(text))
+    return any(
+        not mark["emphasis"] or (word[0].islower() and (not word.isalpha() or knows(word))) for mark, word in words
+    )
 
 
 def has_foreign_marks(text: str) -> bool:
@@ -223,8 +231,8 @@ def _sign(tag: StringTag, text: str, language: str) -> str:
         before, after = text[max(0, tag.begin - 20) : tag.begin], text[tag.end : tag.end + 20]
         divides = not before.strip() or before.endswith(">") or SENTENCE_END.search(before) or BULLET.match(after)
         is_in_table = text.startswith("|", text.rfind("\n", 0, tag.begin) + 1)
-        divides = divides or (is_in_table and after.lstrip()[:1].isupper()) or divides_lines(before, after, language)
-        return "\n" if divides else " "
+        begins = (is_in_table and after.lstrip()[:1].isupper()) or divides_lines(before, after, language)
+        return "\n" if divides or begins else " "
     return _OBJECT if tag.partner in (-1, tag.end) else ""
 
 

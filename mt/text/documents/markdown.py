@@ -344,14 +344,12 @@ def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mappi
     """
     begin = len(document.parts)
     written = [replace(item, parts=(labels.get(number, item.parts[0]),)) for number, item in enumerate(items)]
-    document.add_items(written, _decode, _escape, _escape_block_start)
+    document.add_items(
+        written, _decode, _escape, lambda new, old: new if _BLOCK_START.match(old) else _BLOCK_START.sub(r"\1\\\2", new)
+    )
     if labels:
         text, source = ("".join(item.parts[0] for item in side) for side in (written, items))
         document.join(begin, text, source)
-
-
-def _escape_block_start(text: str, source: str) -> str:
-    return text if _BLOCK_START.match(source) else _BLOCK_START.sub(r"\1\\\2", text, count=1)
 
 
 def _decode(source: str) -> Iterator[tuple[str, str | None]]:

@@ -27,7 +27,7 @@ _TAG = re.compile(
 )
 _SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them)
     ("emphasis", r"(?<![*\w\\])(?<!(?<![A-Za-z])')(?:\*{1,3}|'{2,3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])"
-     r"(?!(?<=(?<!\*)\*)(?:true|false|null)\*)", r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])"),  # *a*, ''a'' and _a b_
+     r"(?!(?<=(?<!\*)\*)(?:true|false|null)\*)", r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])"),
     ("bbcode", rf"(?<!\w)\[(?P<name>{BBCODE})(?:=[^\[\]\n]{{1,500}})?\]",
      r"[^\n]{1,1000}?", r"\[/(?P=name)\]"),  # [b]a[/b] and [url=x]a[/url]
     ("latex", r"\\(?:caption|chapter|emph|footnote|(?:sub){0,2}section|text(?:bf|it|sc|sf)|title|underline)\*?\{",

@@ -23,6 +23,7 @@ from mt.errors import LanguageError, ModelError, MTError, problems
 from mt.interop.mapping import Row, find_misplaced, rename_weights
 from mt.languages import DirectionSet, standard_tag, three_letter_code
 from mt.model.embedding import NEVER
+from mt.model.skip_initialization import SkipInitialization
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, PAD, SPECIAL_PIECES
 from mt.vocabulary import Vocabulary, VocabularyTokenizer
@@ -155,7 +156,7 @@ def _vocabulary_problems(model: ForeignModel) -> Iterator[str]:
 
 def _model(model: ForeignModel, config: ModelConfig) -> Transformer:
     """Return our model of the same size on the meta device, which stores only shapes."""
-    with torch.device("meta"):
+    with torch.device("meta"), SkipInitialization():
         source_size = None if config.tie_source else len(model.source.ids)
         return Transformer(config, len(model.target.ids), source_vocabulary_size=source_size)
 

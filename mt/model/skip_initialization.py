@@ -10,8 +10,8 @@ INITIALIZERS = {"normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"}
 class SkipInitialization(TorchFunctionMode):
     """Context in which new modules do not initialise their parameters, because weights are loaded afterwards.
 
-    Uninitialised memory costs nothing until it is written. The meta device would do the same, but imports torch's
-    compiler, which takes a second.
+    Uninitialised memory costs nothing until it is written. The meta device needs this context, too: to draw random
+    numbers there, torch imports its compiler, which takes seconds.
     """
 
     def __torch_function__(

@@ -13,6 +13,7 @@ from mt.checkpoint import load_model, read_description
 from mt.config import ModelSection, Recipe, TokenizerConfig
 from mt.description import Description
 from mt.errors import MTError, did_you_mean
+from mt.model.skip_initialization import SkipInitialization
 from mt.model.transformer import Transformer
 from mt.recipe import read_values, validate_recipe
 from mt.tokenizer import Tokenizer
@@ -160,7 +161,7 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         yield f"data.train: source_tag {', '.join(lacking)}, which the model's tokenizer lacks; accepted: {accepted}"
     if recipe.tokenizer.dropout and not (tokenizer.is_bpe and tokenizer.target.is_bpe):
         yield f"tokenizer.dropout = {recipe.tokenizer.dropout}, but the model's tokenizer is not BPE; accepted: 0"
-    with torch.device("meta"):
+    with torch.device("meta"), SkipInitialization():
         model = new_model(recipe, tokenizer)
         _freeze(model, recipe)
     names = [name for name, _ in model.named_parameters()]

@@ -30,12 +30,13 @@ def is_linear(once: float, twice: float) -> bool:
 def measure(small: Callable[[], object], large: Callable[[], object]) -> tuple[float, float]:
     """Return the least CPU time of some runs of each call, in seconds.
 
-    The first run of a call compiles expressions and fills caches, so each call runs at least twice.
+    The first run of a call compiles expressions and fills caches, so the small one, whose time must not be overrated,
+    runs once more.
     """
-    once = twice = math.inf
-    for run in range(RUNS):
+    once, twice = cpu_time(small), math.inf
+    for _ in range(RUNS):
         once, twice = min(once, cpu_time(small)), min(twice, cpu_time(large))
-        if run and is_linear(once, twice):
+        if is_linear(once, twice):
             break
     return once, twice
 

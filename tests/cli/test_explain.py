@@ -6,6 +6,7 @@ import pytest
 
 from mt.cli.explain import main
 from mt.insight.example import describe_example
+from tests.insight.test_page import EMPTY
 
 FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
 SENTENCE = "My husband is very fast."
@@ -16,7 +17,8 @@ def test_the_example_needs_no_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == describe_example() + "\n"
 
 
-def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.cli.explain.draw", lambda explanation: EMPTY)
     assert main([str(FROZEN), SENTENCE, "--output", str(tmp_path)]) == 0
     assert f"{SENTENCE} -> Mein Mann ist sehr schnell." in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]

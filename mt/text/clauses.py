@@ -14,9 +14,8 @@ AFTER_CLAUSE = re.compile(  # no full stop after a short word, which may be an a
 )
 
 _OPEN_LINE = re.compile(  # within a sentence, or a headline
-    r"(?:[,;&/+–-]|(?<!\w)(?:an?|and|are|at|by|for|from|in|is|my|of|on|or|our|the|their|to|was|with|your|aux?|dans|de|des|du"
-    r"|en|est|et|la|les?|ou|par|pour|sur|une?|à))\s*\Z",
-    re.IGNORECASE,
+    r"(?i)(?:[,;&/+–-]|(?<!\w)(?:an?|and|are|at|by|for|from|in|is|my|of|on|or|our|the|their|to|was|with|your|aux?|dans|de"
+    r"|des|du|en|est|et|la|les?|ou|par|pour|sur|une?|à))\s*\Z"
 )
 
 

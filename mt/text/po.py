@@ -21,7 +21,7 @@ _CHARSET = re.compile(  # within a header in which \0 stands for each character 
     "\0*".join("Content-Type:") + r"[^\"\n\\]{0,300}?" + "\0*".join("charset=") + r"\0*([\w.:-]+(?:\0+[\w.:-]+)*)",
     re.IGNORECASE,
 )
-_LANGUAGE = re.compile(r'(?:\A|[\n"])Language: *([\w-]*) *\\n')
+_LANGUAGE = re.compile(r'(?:\A|[\n"]|\\n)Language: *([\w-]*) *\\n')
 _CHARSET_WITHIN = 100_000  # number of bytes that are searched for the header, after comments such as a license
 
 

@@ -55,11 +55,8 @@ class StandInKind(Enum):
     MEASURE = "measure"
 
 
-_WORDS = {
-    StandInKind.NAME: (
-        *("Tom", "Peter", "Robert", "Anna", "Martin", "Max"),
-        *("David", "Linda", "Eva", "Daniel", "Oscar", "Emma"),
-    ),
+_WORDS: dict[StandInKind, Sequence[str]] = {
+    StandInKind.NAME: "Tom Peter Robert Anna Martin Max David Linda Eva Daniel Oscar Emma".split(),
     StandInKind.PLACE: ("Paris", "Berlin", "Madrid", "Oslo", "Bonn", "Stuttgart"),
     StandInKind.NUMBER: ("37", "48", "59", "64", "73", "86", "95", "46", "57", "68", "79", "84", "93", "35"),
     StandInKind.LETTER: ("X", "Y", "Z", "Q", "W", "K"),

@@ -32,15 +32,16 @@ _LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separ
 _HINT = re.compile(r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))")  # a fast test: most sentences have no symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
-_CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
+_CODES = frozenset("ean gtin iban id isbn sku uid uri url uuid cs de el en fr ja ko nl pl pt ru sv tr uk zh".split())
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
 _CODE_LINE = re.compile(
-    r"\$ (?:cat|cd|cp|echo|ls|make|mkdir|mv|rm|apt|brew|cargo|curl|docker|git|kubectl|np[mx]|pip3?|sudo|yarn) .*"
-    r"|(?:apt|brew|cargo|curl|docker|git|kubectl|np[mx]|pip3?|sudo|yarn) [a-z][a-z -]* -{1,2}\w.*"
+    r"\$ (?:cat|cd|cp|echo|ls|make|mkdir|mv|rm|sudo) .*|SELECT .* FROM [a-z_.]+\b.*"
+    r"|(?:\$ )?(?:apt|brew|cargo|curl|docker|git|kubectl|np[mx]|pip3?|yarn) (?:[a-z][a-z -]* -{1,2}\w.*"
+    r"|(?:add|apply|build|checkout|clone|exec|get|init|install|pull|push|run|start|test)(?: [a-z\d./:@=_-]+){0,3})"
     r"|(?:else if|if|for|foreach|while|switch) ?\(.*\) ?\{.*|\} ?else\b.*|def \w+\(.*\).*:.*|class \w+(?:\(.*\))?:"
     r"|import [\w.]+ as \w+|from [\w.]+ import [\w, ]+|return (?:None|True|False|self\..*|\S+;)"
     r"|(?:const|function|int|let|private|protected|public|static|string|var|void) [^;{]*[=({].*[;{]"
-    r"|SELECT .* FROM [a-z_.]+\b.*"
+    r"|([a-z]{2,12}) (?:[a-z\d-]+ )*\1-[a-z\d-]+(?: [a-z\d-]+)*"  # class="btn btn-primary"
 )
 _VOWELS = frozenset("aeiouy")
 _LETTER_WORDS = frozenset("Ia")

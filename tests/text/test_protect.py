@@ -161,6 +161,8 @@ def test_spans(sentence: str, expected: list[str]) -> None:
         ("en", "2024-05-12 10:30:00,5 ERROR The file", "2024-05-12 10:30:00,5 ERROR "),
         ("en", "[10:30] INFO: Started", "[10:30] INFO: "),
         ("en", "10:30 is late", ""),
+        ("en", "-h, --help=FILE  Show it", "-h, --help=FILE  "),
+        ("en", "-h is help", ""),
         ("en", "ERROR IN IT", ""),
         ("en", ".. note:: The dog", ".. note:: "),
         ("en", "@tom @a@b.org, #dog Where is it?", "@tom @a@b.org, #dog "),

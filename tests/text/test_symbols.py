@@ -50,14 +50,22 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
             (text, "en", True)
             for text in (
                 *("$ pip install x", "docker run -p 80:80 image", "if (x > 5) { return 1; }", "import numpy as np"),
-                *("def f(self): return 1", "return None", "let x = 5;", "SELECT * FROM dogs", "$ cd dogs"),
+                *(
+                    "def f(self): return 1",
+                    "return None",
+                    "let x = 5;",
+                    "SELECT * FROM dogs",
+                    "$ cd dogs",
+                    "npm run build",
+                    "btn btn-primary",
+                ),
             )
         ),
         *(
             (text, "en", False)
             for text in (
                 *("$ per month", "git is good", "if (it rains)", "import the dog", "return home", "let the dog out;"),
-                *("make a cake - now", "SELECT A DOG FROM THE LIST", "class A dogs:"),
+                *("make a cake - now", "git is good to start", "so big", "SELECT A DOG FROM THE LIST", "class A dogs:"),
             )
         ),
     ],

@@ -109,6 +109,9 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("Choose!", "Wählen Sie:", "de", "Wählen Sie:"),
         ("Go!", "", "de", ""),
         ('Do you know "Titanic"?', "Kennst du „Titanic“", "de", "Kennst du „Titanic“?"),
+        ("The inline # text", "Der Inline- Text #- Text", "de", "Der Inline-Text # Text"),
+        ("A — B", "A -- Bc", "en", "A -- Bc"),
+        ("House- and", "Haus- Text", "de", "Haus- Text"),
         ("Use '{a}'.", "Nutze „{a}“ und ' {a}'.", "de", "Nutze '{a}' und '{a}'."),
     ],
 )

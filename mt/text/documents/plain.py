@@ -25,7 +25,7 @@ _MOST_ITEMS = 200  # of a segment: its lines and the breaks between them
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMING = re.compile(rf"[^\S\r\n]*{_TIME}[^\S\r\n]*-->[^\S\r\n]*{_TIME}")
 _INLINE = re.compile(
-    r"(?P<line>\r\n|\r|\n)|(?P<code>\{\\[^{}\r\n]*\}|<rt>[^<>\r\n]*</rt>)"
+    r"(?P<line>\r\n|\r|\n|\\[Nn])|(?P<code>\{\\[^{}\r\n]*\}|<rt>[^<>\r\n]*</rt>)"
     r"|(?P<tag></?(?:b|i|u|s|c|v|font|lang|ruby|rt)(?:[.\s][^<>\r\n]*)?>|<\d[\d:.]*>)",
     re.IGNORECASE,
 )

@@ -9,7 +9,7 @@ from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.normalise import GROUP_SPACES, NormalisedText
 from mt.text.protect import SpanKind, find_spans
-from mt.text.span_patterns import ISO_4217, MONEY, TIME_ZONE
+from mt.text.span_patterns import ISO_4217, MONEY, PERIOD, TIME_ZONE
 from mt.text.symbols import ONE_UNIT
 
 NO_BREAK_SPACE = "\u00a0"
@@ -59,6 +59,7 @@ _TIMES = {
     ),
 }
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
+_PER = {"de": "pro", "en": "per", "fr": "par"}  # between a price and a time, as in $5/month
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
 _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
@@ -106,7 +107,7 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
         return text
     source, target = map(primary_language, languages)
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
-    patterns = [_GROUPED, *([_SCALED] if source == "en" else [])]
+    patterns = [_GROUPED, *([_SCALED] if source == "en" else []), *([PERIOD] if source in _PER else [])]
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
     patterns += [_ZONE] if source in ("de", "en") else []  # EST and ET are words of French
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
@@ -123,7 +124,8 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
         is_code = match.re is not _GROUPED and spans[number].kind is SpanKind.OPAQUE  # 14h30
         return is_code and begin <= spans[number].begin and spans[number].end <= end
 
-    return text.edit((*match.span(), _unified(match)) for match in sorted(filter(is_free, matches), key=re.Match.start))
+    chosen = sorted(filter(is_free, matches), key=re.Match.start)
+    return text.edit((*one.span(), f" {_PER[source]} " if one.re is PERIOD else _unified(one)) for one in chosen)
 
 
 def _unified(match: re.Match[str]) -> str:

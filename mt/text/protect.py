@@ -21,7 +21,7 @@ from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
-from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
+from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _RANGE = re.compile(r"\d[\d.]*[-:]\d[\d.]*")
@@ -258,7 +258,7 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
             group = "exact"
         elif group == "word":
             begin, end = _trim_word(match[0], begin)
-            if not CODE.search(sentence[begin:end]):
+            if not CODE.search(sentence[begin:end]) or PERIOD.match(sentence, begin):
                 for number in NUMBERS.finditer(sentence, begin, place):
                     yield ProtectedSpan(*number.span(), number[0], SpanKind.NUMBER)
                 continue

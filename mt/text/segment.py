@@ -44,7 +44,7 @@ _NO_PROSE = re.compile(r"[\w-]+:(?!//)|.*\s--?[a-z]")  # a line such as `author:
 _SENTENCE_END = re.compile(r"[.!?…](?!\w)")
 _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
 _ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
-_LEAST_WRAPPED = 30  # characters of a line
+_LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of one below another that begins in lower case
 _SPACE = re.compile(r"\s+")
 _SIGNS = frozenset("|¦·•→➔➜✓✔✗✘✅❌★☆►▶")
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
@@ -54,6 +54,7 @@ _NO_RECORD = {  # what a line of a table with separators does not have; the comm
     ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
     ",": re.compile(r"\s,|,\s|[\n(){}\[\]<>=&\\`;]|//|[.!?…]\Z|\d,\d|[^\s,]\s[^\s,]+\s"),
 }
+_TRAIL = re.compile(r"(?:[A-ZÀ-Þ][^\s>»›]*(?: [^\s>»›]+)?(?: [>»›] |\Z)){3,20}")  # Home > Dogs > Small dogs
 _QUOTED_FIELD = re.compile(r'(?:\A|;)"[^";]*"(?:;|\Z)')
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
@@ -237,6 +238,9 @@ def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
         if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
             yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
             return
+    if _TRAIL.fullmatch(paragraph):
+        yield from re.split("( [>»›] )", paragraph)
+        return
     items, begin = [""], 0
     for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph and not _SIGNS.isdisjoint(paragraph) else ():
         if match["separator"]:
@@ -269,7 +273,7 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
     if not following[0].islower() or _WITHIN_WORD.search(line):
         return following[0].islower()
     item = _ITEM.match(first["text"])
-    if not first["text"][item.end() if item else 0 :][:1].isupper():
+    if not (first["text"][item.end() if item else 0 :][:1].isupper() or len(line) > _LEAST_WIDTH):
         return False
     if item and len(after["indent"]) > len(first["indent"]):
         return True

@@ -12,6 +12,10 @@ from mt.text.normalise import GROUP_SPACES
 MONEY = "$¢£¤¥\u20a0-\u20cf"
 TIME_ZONE = r"(?:[CEMP][DS]?T|[CEW]ES?T|BST|GMT|IST|JST|MES?Z|UTC)(?:[+-]\d{1,2})?"
 ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
+PERIOD = re.compile(
+    rf"(?<=[\d{MONEY}])/(?=(?:day|hour|month|night|person|user|week|year|Jahr|Monat|Nacht|Person|Stunde|Tag|Woche|an|heure"
+    r"|jour|mois|nuit|personne|semaine)\b)"
+)
 _EMOJI_CHARACTER = (
     "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
     "\U0001f000-\U0001faff\u00a9\u00ae"
@@ -100,7 +104,7 @@ _EXPRESSION = (
     r"(?: [<>|])? [\w./-]{1,64}\.[a-z]\w{0,7}(?!\w)"  # grep "x" a.txt
     r"|\b[A-Za-z]+\*{2,}(?=\w)\w*+(?!\*)"
     r"|(?<![\w*])(?=[\d*]*[A-Za-z])(?:[A-Za-z]|\d{1,9})(?:\*(?:[A-Za-z]|\d{1,9}))+(?![\w*])"  # a*b
-    r"|(?<![\w.'’])(?!I )[A-Za-z] [<>≤≥≠=] -?(?:\d(?:[\w.]{0,64}\w)?|[A-Za-z])(?![\w'’])"  # a < b and x > 5
+    r"|(?<![\w.'’])(?!I )(?:[A-Za-z]|\d{1,9}) [<>≤≥≠=] -?(?:\d(?:[\w.]{0,64}\w)?|[A-Za-z])(?![\w'’])"  # a < b and x > 5
 )
 _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and O(n log n)
     r"=?[A-Za-z_](?<!\w.)[\w.]{0,63}+"

@@ -78,6 +78,10 @@ WRAPPED = (
     [
         ("".join(WRAPPED), "".join(WRAPPED).replace("\n", " ").strip()),
         ("Гулял старый пёс по большому\r\nтёмному лесу.\r\n", "Гулял старый пёс по большому|тёмному лесу."),
+        (
+            "we see that the old dog of the old neighbour in this\nold house is\ntired",
+            "we see that the old dog of the old neighbour in this old house is|tired",
+        ),
         ("> The dog of the old neighbour is\n> in it\n>> and\n", "> The dog of the old neighbour is in it|>> and"),
         ("- The dog of the old neighbour is\n- in the house\n", "- The dog of the old neighbour is|- in the house"),
         ("The dog of the neighbour sleeps.\nit is old\n", "The dog of the neighbour sleeps.|it is old"),

@@ -104,6 +104,8 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("de en", "um 14:30 Uhr MEZ und 15:30 MESZ", "um 14:30 Uhr (MEZ) und 15:30 (MESZ)"),
         ("en de", "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE",
          "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE"),
+        ("en de", "$5/month, `$5/month`, 5 m/day, 3/day", "$5 per month, `$5/month`, 5 m/day, 3 per day"),
+        ("fr de", "5 €/mois", "5 € par mois"),
         ("en de", "a $5 m rope, $5mm, US$5m, `$5m`", "a $5 m rope, $5mm, US$5m, `$5m`"),
     ],
 )  # fmt: skip

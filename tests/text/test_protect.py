@@ -40,6 +40,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("@anna_b's #tag and @me@mastodon.social.", ["@anna_b", "#tag", "@me@mastodon.social"]),
         ("%s %1$s %.2f %(name)s %name% 50% of 5%%", ["%s", "%1$s", "%.2f", "%(name)s", "%name%", "50%", "5%%"]),
         ("Smith et al. and op. cit. of et", ["et al.", "op. cit."]),
+        ("1 < 2 and x > 3, €5/month", ["1 < 2", "x > 3", "€5"]),
         ("*true* or *null* <<Name>> [FIRST_NAME] [YOUR NAME] [NOTE] <<a b c>>",
          ["*true*", "*null*", "<<Name>>", "[FIRST_NAME]", "[YOUR NAME]", "<<a", "c>>"]),
         ("{name} {0} {} {{x}} ${x} $x {% if %}", ["{name}", "{0}", "{}", "{{x}}", "${x}", "$x", "{% if %}"]),

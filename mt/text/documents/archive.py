@@ -61,18 +61,10 @@ The descriptions of the object are not translated, because they name the cells t
 """
 
 _TABLE_OF_CONTENTS = Dialect(xml=True, splitting=frozenset({"text"}), textless=frozenset({"head", "docAuthor"}))
-
-
+_VALUES_OF_BOOKS = """collection dc:contributor dc:coverage dc:creator dc:date dc:format dc:identifier dc:language
+dc:publisher dc:relation dc:rights dc:source dc:subject dc:type guide manifest meta spine tours"""
 _PACKAGE = Dialect(
-    xml=True,
-    splitting=frozenset({"dc:description", "dc:title"}),
-    textless=frozenset(
-        {
-            *("dc:contributor", "dc:coverage", "dc:creator", "dc:date", "dc:format", "dc:identifier", "dc:language"),
-            *("dc:publisher", "dc:relation", "dc:rights", "dc:source", "dc:subject", "dc:type"),
-            *("collection", "guide", "manifest", "meta", "spine", "tours"),
-        }
-    ),
+    xml=True, splitting=frozenset({"dc:description", "dc:title"}), textless=frozenset(_VALUES_OF_BOOKS.split())
 )
 """Rules for the description of an e-book: its titles and descriptions are translated."""
 

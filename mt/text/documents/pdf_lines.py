@@ -30,9 +30,7 @@ _REPLACED = str.maketrans(
     {
         **dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
         **dict.fromkeys("\uf0b7\uf0a7\uf076\uf0d8", "•"),  # bullets of the fonts Symbol and Wingdings
-        "\x02": "-",  # PDFium's sign for a hyphen at the end of a line
-        "\ufffe": "-",
-        "\u2010": "-",
+        **dict.fromkeys("\x02\ufffe\u2010", "-"),  # the first is PDFium's sign for a hyphen at the end of a line
     }
 )
 _SPACES = frozenset(" \t\u00a0")

@@ -101,7 +101,7 @@ def _breaks_in_paragraph(lines: Sequence[re.Match[str]]) -> Iterator[tuple[int, 
         after = following["line"]  # an item of a list, an address or a rule is no part of the sentence
         alone = BULLET.match(after) or after.startswith(("http", "www.")) or not any(map(str.isalnum, after))
         divides = len(line) < _LEAST_WRAPPED or SENTENCE_END.search(line) or alone
-        continues = wrapped or (has_capitals and following["line"][0].islower())
+        continues = wrapped or ((has_capitals or len(line) > _LEAST_WIDTH) and following["line"][0].islower())
         if not divides and continues and not is_wide(line[-1]):
             yield before.end("line"), following.start("line")
 

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from mt.text.language_detection import LanguageDetector
 from service.access.database import Database
-from service.glossaries.offered import read_offered
+from service.glossaries.offered import OfferedGlossary
 from service.http.bodies import BodyReader, body_schemas
 from service.http.middleware import install_middleware
 from service.http.problems import PROBLEM_JSON, Problem, install_error_handlers
@@ -115,11 +115,11 @@ def create_app(
     Raises: OfferedGlossaryError if the file `page_glossary` cannot be used.
     """
     metrics = Metrics()
-    offered_terms = read_offered(settings.page_glossary, MAX_TERMS) if settings.page_glossary else {}
+    offered = OfferedGlossary(settings.page_glossary, MAX_TERMS)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Services]]:
-        async with open_services(settings, fleet, database, metrics, offered_terms, detector) as services:
+        async with open_services(settings, fleet, database, metrics, offered, detector) as services:
             yield {"services": services}
 
     app = Application(

@@ -27,6 +27,7 @@ LOG_EVENTS = {
     "the folder of models is empty: the starter model is served; put models there, then reload": "The folder of the "
     "setting models, such as a new volume, has no file (folder).",
     "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
+    "no model translates the languages of glossary terms": "Some terms never apply (path, line, direction).",
     "no key is required": "The service listens beyond this machine without require_key: every machine that reaches it "
     "may translate (host).",
     "no model is named: the starter model is served": "Neither model nor models is set; this model is for trying out.",
@@ -37,7 +38,7 @@ LOG_EVENTS = {
     "(operation).",
     "parsing limit exceeded": "A document or markup exceeded a limit of time or memory (operation).",
     "reload refused": "New models cannot be used; the old models stay in use (problem).",
-    "reloaded": "The new models are in use (models).",
+    "reloaded": "The new models are in use (models), and the glossary of the page as it is now.",
     "reloading": "A reload has begun, by SIGHUP or POST /admin/reload.",
     "request": "A request was answered (method, route, status, milliseconds, caller, the code of an error, characters, "
     "models, and times of phases).",

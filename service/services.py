@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from mt.text.documents import DocumentOptions
 from service.access.control import AccessControl
 from service.access.database import Database
-from service.glossaries.offered import OfferedTerms
+from service.glossaries.offered import OfferedGlossary
 from service.glossaries.store import GlossaryLimits, GlossaryStore
 from service.memories.jobs import MemoryJobs
 from service.memories.store import MemoryLimits, MemoryStore
@@ -35,7 +35,7 @@ class Services:
     translations: TranslationService
     access: AccessControl
     glossaries: GlossaryStore
-    offered_terms: OfferedTerms
+    offered: OfferedGlossary
     memories: MemoryStore
     memory_jobs: MemoryJobs
     parsers: Parsers
@@ -61,7 +61,7 @@ async def open_services(
     fleet: Fleet,
     database: Database,
     metrics: Metrics,
-    offered_terms: OfferedTerms,
+    offered: OfferedGlossary,
     detector: NewDetector,
 ) -> AsyncIterator[Services]:
     """Open the services of an application, yield them, and close them when the context ends."""
@@ -87,7 +87,7 @@ async def open_services(
             translations=translations,
             access=access,
             glossaries=GlossaryStore(database, glossary_limits),
-            offered_terms=offered_terms,
+            offered=offered,
             memories=memories,
             memory_jobs=MemoryJobs(),
             parsers=parsers,
@@ -97,6 +97,8 @@ async def open_services(
             metrics=metrics,
             readiness=Readiness(fleet),
         )
+        offered.use(translations.routes)
+        fleet.reloads_too = offered.read, lambda: offered.use(translations.routes)
         for part in (parsers, services.detached_work):
             stack.callback(part.close)
         warming = asyncio.ensure_future(translations.warm_up())

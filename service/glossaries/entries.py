@@ -11,10 +11,10 @@ from service.errors import InvalidRequest, shorten
 
 _MAX_LISTED = 10  # problems in one message
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # control characters and line separators
+_WIDTHS = {2: "a term and its translation (2 columns)", 4: "a term, its translation and their languages (4 columns)"}
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "vertical bar"}
 
-GlossaryEntry = tuple[str, str]
-"""A term and its translation."""
+GlossaryEntry = tuple[str, str]  # a term and its translation
 
 
 class EntriesFormat(StrEnum):
@@ -48,8 +48,7 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]
     except DocumentError as error:
         problems.append(str(error))
     if problems:
-        rest = len(problems) - _MAX_LISTED
-        more = [f"and {rest} more lines"] if rest > 0 else []
+        more = [f"and {len(problems) - _MAX_LISTED} more lines"] if len(problems) > _MAX_LISTED else []
         raise InvalidRequest.listing("entries cannot be used", *problems[:_MAX_LISTED], *more)
     if not entries:
         raise InvalidRequest.listing("entries must not be empty")
@@ -64,10 +63,9 @@ def format_entries(entries: Iterable[GlossaryEntry]) -> str:
 def find_problem(fields: Sequence[str], separator: str, widths: Sequence[int]) -> str:
     """Return why a row with these fields cannot be used, or "" if it can be. `widths`: accepted numbers of fields."""
     name = _SEPARATORS.get(separator, repr(separator))
-    if len(fields) == 1:
-        return f"no {name} between a term and its translation"
     if len(fields) not in widths:
-        return f"more than one {name}"
+        count = f"1 column, without a {name}" if len(fields) == 1 else f"{len(fields)} columns, divided by a {name}"
+        return f"{count}; accepted: {' or '.join(map(_WIDTHS.__getitem__, widths))}"
     for name, value in zip(("term", "translation"), fields, strict=False):
         if not value:
             return f"the {name} is empty"

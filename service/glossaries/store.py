@@ -85,9 +85,8 @@ class GlossaryStore:
     def __init__(self, database: Database, limits: GlossaryLimits) -> None:
         self._database = database
         self._limits = limits
-        self._terms: LRUCache[tuple[str, ...], Terms] = LRUCache(
-            MAX_CACHED_TERMS, getsizeof=_characters
-        )  # used in the database's thread only
+        # used in the database's thread only
+        self._terms: LRUCache[tuple[str, ...], Terms] = LRUCache(MAX_CACHED_TERMS, getsizeof=_characters)
 
     async def create(self, owner: str, name: str, dictionaries: Sequence[Dictionary]) -> Glossary:
         check_name(name)
@@ -159,8 +158,7 @@ class GlossaryStore:
     async def delete_dictionary(self, owner: str, id: str, direction: Direction) -> None:
         def write(connection: sqlite3.Connection) -> None:
             _read_entries(connection, owner, id, direction)
-            place = (id, direction.source, direction.target)
-            connection.execute(f"DELETE FROM dictionaries WHERE {_OF_DIRECTION}", place)
+            connection.execute(f"DELETE FROM dictionaries WHERE {_OF_DIRECTION}", (id, *direction.languages))
 
         await self._database.write(write, owner)
 
@@ -193,12 +191,10 @@ class GlossaryStore:
         """
         query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
         (entries,) = connection.execute(query, (id,)).fetchone()
-        if entries > self._limits.entries:
-            limit = self._limits.entries
+        if entries > (limit := self._limits.entries):
             raise InvalidRequest.listing(f"the glossary would have {entries} entries; accepted: at most {limit}")
         owner, bytes = connection.execute(f"{_UPDATE_BYTES} RETURNING owner, bytes", {"id": id}).fetchone()
-        if bytes > self._limits.bytes_per_glossary:
-            limit = self._limits.bytes_per_glossary
+        if bytes > (limit := self._limits.bytes_per_glossary):
             raise InvalidRequest.listing(f"the glossary would have {bytes} bytes; accepted: at most {limit}")
         expired = time.time() - self._limits.anonymous_seconds
         connection.execute(f"DELETE FROM glossaries WHERE {ANONYMOUS} AND created <= ?", (expired,))
@@ -211,9 +207,8 @@ def _read(connection: sqlite3.Connection, owner: str, id: str) -> Glossary:
     row = connection.execute(query, (id, owner)).fetchone()
     if row is None:
         raise NotFound(f"There is no glossary {shorten(id)}")
-    rows = connection.execute(
-        "SELECT source, target, count FROM dictionaries WHERE glossary = ? ORDER BY rowid", (id,)
-    ).fetchall()
+    query = "SELECT source, target, count FROM dictionaries WHERE glossary = ? ORDER BY rowid"
+    rows = connection.execute(query, (id,)).fetchall()
     return Glossary(id, row[0], row[1], tuple((Direction(source, target), count) for source, target, count in rows))
 
 
@@ -232,9 +227,8 @@ def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction
     _read(connection, owner, id)
     entries = _select(connection, id, direction)
     if entries is None:
-        raise NoDictionary(
-            f"The glossary {shorten(id)} has no dictionary from {direction.source} to {direction.target}"
-        )
+        languages = f"from {direction.source} to {direction.target}"
+        raise NoDictionary(f"The glossary {shorten(id)} has no dictionary {languages}")
     return entries
 
 
@@ -263,9 +257,7 @@ def _merged_terms(dictionaries: Sequence[str]) -> Terms:
 
     Raises: InvalidRequest if there are too many terms.
     """
-    merged: dict[str, str] = {}
-    for entries in dictionaries:
-        merged = dict(_parse(entries)) | merged
+    merged = dict(entry for entries in reversed(dictionaries) for entry in _parse(entries))
     try:
         return Terms(glossary=tuple(merged.items()))
     except RequestError as error:
@@ -278,9 +270,6 @@ def _merge(connection: sqlite3.Connection, id: str, dictionary: Dictionary) -> N
 
 
 def _write(connection: sqlite3.Connection, id: str, dictionary: Dictionary) -> None:
-    direction, entries = dictionary.direction, _dump(dictionary.entries)
-    connection.execute(
-        "INSERT INTO dictionaries VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET count = excluded.count, entries = excluded.entries",
-        (id, direction.source, direction.target, len(dictionary.entries), entries),
-    )
+    update = "ON CONFLICT DO UPDATE SET count = excluded.count, entries = excluded.entries"
+    row = (id, *dictionary.direction.languages, len(dictionary.entries), _dump(dictionary.entries))
+    connection.execute(f"INSERT INTO dictionaries VALUES (?, ?, ?, ?, ?) {update}", row)

@@ -83,7 +83,7 @@ async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
         ),
         glossary=[
             PageTerm(term=term, translation=translation, **asdict(direction))
-            for direction, terms in services.offered_terms.items()
+            for direction, terms in services.offered.terms.items()
             for term, translation in terms.glossary
         ],
         memories=[

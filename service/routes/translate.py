@@ -198,7 +198,7 @@ async def job_without_texts(
         source=source,
         target=target,
         terms=merged_terms(body, stored),
-        terms_of=terms_of_operator(body, target, services.offered_terms),
+        terms_of=terms_of_operator(body, target, services.offered.terms),
         memory=body.memory or "",
         memory_score=body.memory_threshold / 100,
         formality=formality_of(body.formality, target),

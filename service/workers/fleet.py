@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -55,6 +55,7 @@ class Fleet:
     def __init__(self, settings: Settings, new_transport: TransportFactory = ProcessTransport) -> None:
         self.gate = RequestGate()
         self.pools: list[WorkerPool] = []  # one for each model, the preferred models first
+        self.reloads_too: tuple[Callable[[], None], Callable[[], None]] | None = None  # reads; uses what was read
         self._retiring: list[WorkerPool] = []  # replaced pools that finish their requests
         self._settings = settings
         self._new_transport = new_transport
@@ -219,14 +220,14 @@ class Fleet:
         self._admission.check(caller, RequestSize(1, len(texts), sum(map(len, texts))))
 
     async def reload(self) -> None:
-        """Load every new or changed model and replace the old versions. If a model cannot be used, replace no model.
+        """Load every new or changed model, replace the old versions, and read the glossary of the page again.
 
-        A model may disappear from the folder of models if other models translate all its directions; the starter
-        model, served while the folder was empty, leaves in any case. New workers load and try the new version while the
-        old workers translate. Then the new workers get the new requests, and the old workers end once they have
-        finished their requests.
+        If one cannot be used, nothing is replaced. A model may disappear from the folder of models if other models
+        translate all its directions; the starter model, served while the folder was empty, leaves in any case. New
+        workers load and try the new version while the old workers translate. Then the new workers get the new requests,
+        and the old workers end once they have finished their requests.
 
-        Raises: ReloadRefused if a model cannot be used or the service is shutting down.
+        Raises: ReloadRefused if a model or the glossary cannot be used or the service is shutting down.
         """
         task = self.start_reload()
         try:
@@ -251,12 +252,16 @@ class Fleet:
             log = structlog.get_logger()
             log.info("reloading")
             try:
+                if self.reloads_too:
+                    await asyncio.to_thread(self.reloads_too[0])
                 new, successors = await self._load_changed()
             except MTError as error:  # for example TokenizerError
                 self._counts.refused_reloads += 1
                 log.error("reload refused", problem=str(error))
                 raise ReloadRefused(str(error)) from error
             self._counts.reloads += len(new)
+            if self.reloads_too:
+                self.reloads_too[1]()
             log.info("reloaded", models=[pool.name for pool in new])
             for old, pools in successors.items():
                 self._retiring.append(old)

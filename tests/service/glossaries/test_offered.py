@@ -14,13 +14,11 @@ EN_DE = Direction("en", "de")
 
 def test_terms_with_their_languages(tmp_path: Path) -> None:
     file = tmp_path / "terms.csv"
-    file.write_text(
-        '\ufeffstation,Halt,en,de\n\n"Acme, Inc.",Acme,deu,pt-BR\nstation,Bahnhof,en,de\n', encoding="utf-8"
+    file.write_text('\ufeffstation,Halt,en,de\n\n"Acme, Inc.",Acme,deu,pt-BR\nstation,Halt,en,de\n', encoding="utf-8")
+    assert read_offered(file, 2) == (
+        {EN_DE: Terms((("station", "Halt"),)), Direction("de", "pt"): Terms((("Acme, Inc.", "Acme"),))},
+        {EN_DE: 1, Direction("de", "pt"): 3},
     )
-    assert read_offered(file, 2) == {
-        EN_DE: Terms((("station", "Bahnhof"),)),
-        Direction("de", "pt"): Terms((("Acme, Inc.", "Acme"),)),
-    }
 
 
 GERMAN = "Straße;street;de;en\r\nAcme, Inc.;Acme;de;en\r\n;;;\r\n"
@@ -49,20 +47,26 @@ def test_spreadsheet_programs_write_any_encoding_and_separator(tmp_path: Path, c
     file = tmp_path / "terms.csv"
     file.write_bytes(content)
     terms = Terms((("Straße", "street"), ("Acme, Inc.", "Acme")))
-    assert read_offered(file, 2) == {Direction("de", "en"): terms}
+    assert read_offered(file, 2)[0] == {Direction("de", "en"): terms}
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"station\n", "line 1: no comma"),
-        (b"a,b,en,de\nstation,Bahnhof\n", "line 2: no languages; accepted: term, translation, language"),
-        (b"a,b,en,de,fr\n", "line 1: more than one comma"),
-        (b"c,d,en,fr\na,b,en,!\n", "line 2: '!' is not a language tag"),
+        (b"station\n", "line 1: 1 column, without a comma; accepted: a term, its translation and their languages"),
+        (
+            b"a,b,en,de\nstation,Bahnhof\n",
+            "line 2: 2 columns, divided by a comma; accepted: a term, its translation and",
+        ),
+        (b"a,b,en,de\nstation,Bahnhof,en\n", r"line 2: 3 columns, .* and their languages \(4 columns\)"),
+        (b"a,b,en,de,fr\n", "line 1: 5 columns, divided by a comma"),
+        (b"c,d,en,fr\na,b,en,!\n", "line 2: '!' is no language code; accepted: such as pt-BR"),
+        (b"c,d,en,dr\na,b,en-DR,de\n", "line 1: 'dr' is no language code; .*\n.*line 2: 'en-DR' is no language code"),
+        (b"a,b,en,de\n\na,c,eng,de-AT\n", "line 3: 'a' is 'c' here and 'b' in line 1"),
         (b"a,,en,de\n", "line 1: the translation is empty"),
         (b"a,b,en,de\nc,d,en,de\n", "2 terms into de; accepted: at most 1"),
         ("\u200b,b,en,de\n".encode(), "term 1 is '.u200b'; accepted: text with a word"),
-        (b"a;b;en;de;fr\n", "line 1: more than one semicolon"),
+        (b"a;b;en;de;fr\n", "line 1: 5 columns, divided by a semicolon"),
         (b"\x00\x01\x02", "cannot be read"),
     ],
 )
@@ -79,7 +83,7 @@ def test_a_heading_is_logged(tmp_path: Path, languages: str) -> None:
     file = tmp_path / "terms.csv"
     file.write_text(f"dog,Hund,{languages}\nstation,Bahnhof,en,de\n", encoding="utf-8")
     with capture_logs() as logs:
-        assert read_offered(file, 2) == {EN_DE: Terms((("station", "Bahnhof"),))}
+        assert read_offered(file, 2)[0] == {EN_DE: Terms((("station", "Bahnhof"),))}
     assert [line["heading"] for line in logs] == [["dog", "Hund", *languages.split(",")]]
 
 

@@ -278,6 +278,17 @@ def test_the_terms_of_the_operator_are_those_of_the_language_of_each_text(
         assert offering.client.get(sent.json()["translatedFileUrl"]).text == translation
 
 
+def test_a_reload_replaces_the_terms_of_the_operator(offering: Application) -> None:
+    path, reloads = offering.settings.page_glossary, offering.services.fleet.reloads_too
+    assert path and reloads
+    before = path.read_text(encoding="utf-8")
+    for text, terms in ((before + "cat,gatto,en,it\n", 4), (before, 3)):
+        path.write_text(text, encoding="utf-8")
+        for step in reloads:
+            step()
+        assert len(offering.client.get("/frontend/settings").json()["glossary"]) == terms
+
+
 def test_suggestions_are_off_by_default(deepl_application: Application) -> None:
     deepl_application.renew()  # another test revokes a key
     assert "disabled" in suggested(deepl_application, 403, api_key=deepl_application.keys["rich"])["error"]

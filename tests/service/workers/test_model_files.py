@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError
 from mt.languages import Direction
 from service.errors import ReloadRefused, UnsupportedLanguage
+from service.glossaries.offered import OfferedGlossary
+from service.languages import TranslationRoutes
 from service.settings import Settings
 from service.workers.fleet import Fleet
 from service.workers.messages import SourceText, TranslateOptions
@@ -118,6 +121,32 @@ async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tm
         assert {pool.model.name for pool in fleet.pools} == {"copy", "french", "new"}
         assert directions(fleet) == {EN_DE, EN_FR}
         assert fleet.stats().reloads == 4  # french, renamed, copy and new
+
+
+async def test_a_reload_reads_the_glossary_of_the_page_before_any_model_is_replaced(tmp_path: Path) -> None:
+    models, file = tmp_path / "models", tmp_path / "terms.csv"
+    write_model(models / "german", ["en-de"])
+    file.write_text("dog,Hund,en,de\n", encoding="utf-8")
+    glossary = OfferedGlossary(file, 10)
+    control = Control()
+    control.open()
+    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
+
+        def use() -> None:
+            glossary.use(TranslationRoutes(pool.description.directions for pool in fleet.pools))
+
+        use()
+        fleet.reloads_too = glossary.read, use
+        write_model(models / "french", ["en-fr"])
+        file.write_text("dog,chien\n", encoding="utf-8")
+        with pytest.raises(ReloadRefused, match="line 1: 2 columns"):
+            await fleet.reload()
+        assert set(glossary.terms) == directions(fleet) == {EN_DE}
+        file.write_text("dog,chien,en,fr\ndog,cane,en,it\n", encoding="utf-8")
+        with capture_logs() as logs:
+            await fleet.reload()
+    assert EN_FR in glossary.terms
+    assert [line["line"] for line in logs if line["log_level"] == "warning"] == [2]  # no model translates into Italian
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.model"])

@@ -72,13 +72,17 @@ TOO_MANY = "\n".join(f"{number}\tx" for number in range(10_001))
         *((name, "XX", f"'{name}' not supported: 'XX'") for name in ("source_lang", "target_lang")),
         ("source_lang", "de", "language pair: de-de; accepted: de-en, "),
         ("entries", "dog\tHund\ndog\tKöter", "line 2: 'dog' is already on line 1"),
-        ("entries", "dog\tHund\n\ncat", "line 3: no tab between a term and its translation"),
+        ("entries", "dog\tHund\n\ncat", "line 3: 1 column, without a tab; accepted: a term and its translation"),
         ("entries", "do\u0007g\tHund", "line 1: the term has a control character"),
         ("entries", "dog\tHu\u2028nd", "line 1: the translation has a control character"),
         ("entries", "dog\t" + "ü" * 501, "line 1: the translation has more than 500 characters"),
         ("entries", 'a,b\n"c,d', "line 2: "),
-        ("entries", 'a,"b"\r\n\r\nc,d\r\ne', "line 4: no comma"),  # as an editor counts
-        ("entries", "word\n" * 25, "line 1: no tab between a term and its translation; line 2: "),
+        ("entries", 'a,"b"\r\n\r\nc,d\r\ne', "line 4: 1 column, without a comma"),  # as an editor counts
+        (
+            "entries",
+            "word\n" * 25,
+            "line 1: 1 column, without a tab; accepted: a term and its translation (2 columns); line 2: ",
+        ),
         ("entries", "word\n" * 25, "; and 15 more lines"),
         ("entries", "", "entries must not be empty"),
         ("entries", TOO_MANY, "the glossary would have 10001 entries; accepted: at most 10000"),

@@ -20,6 +20,7 @@ _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 # A letter with a meaning of its own: G 1/2", Plan B, Size: M, L, (B × H). In other languages, single letters are words.
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
 _SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]| [×x] [A-Z\d]|\.?$)")
+_AFTER_NUMBER = re.compile(r"(?<=\d )(?:\w\w?|[JF]\w+uary|March|April|May|June|July|August|\w+ember|October)\b")
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS = frozenset(
     """AI API ASAP ATM BIOS CEO CIA CPU DIY DNA EU FAQ FIFA GPU HIV IBM ID IEEE IP ISO IQ NASA NATO OPEC PIN RAM ROM SIM
@@ -154,7 +155,8 @@ def _is_code(word: str) -> bool:
 def _fixed(words: Sequence[re.Match[str]]) -> set[str]:
     """Return the words of a headline that keep their case: codes, words of mixed case, and words in capitals."""
     long = {word[0] for word in words if len(word[0]) > 1}
-    return {word for word in long if _is_code(word) or is_mixed_case(word) or _in_capitals(word)}
+    units = {word[0] for word in words if _AFTER_NUMBER.match(word.string, word.start())}
+    return units | {word for word in long if _is_code(word) or is_mixed_case(word) or _in_capitals(word)}
 
 
 def _in_capitals(word: str) -> bool:

@@ -52,10 +52,7 @@ def may_lower(word: str, language: str) -> bool:
 
 
 def divides_lines(before: str, after: str, language: str) -> bool:
-    """Return whether a text ends at the line break of markup between two lines, of which the next has a capital.
-
-    In other languages than English and French, which have fewer capitals, the last word must have one, too.
-    """
+    """Return whether a text ends at a line break before a capital, and after a capitalised word unless in en and fr."""
     last, first = before.split()[-1:], re.match(r"\s*([^\W\d_])(?!(?<=I)\b)", after)
     if not (last and first and first[1].isupper()) or _OPEN_LINE.search(before):
         return False

@@ -44,14 +44,14 @@ _GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehre
     r"(?<![\w./:@-])(?P<plural>[A-ZÄÖÜ][a-zäöüß]{2,40})"
     r"(?:(?:[:*·]|/-)[iI]nnen\b|(?<=er|or|nt|st|og|at|eg|nd|ur)(?:/innen\b|\(-?innen\)))"
     r"|(?<![\w./:@-])(?P<person>[A-ZÄÖÜ][a-zäöüß]{2,40}(?:er|or|nt|st|og|at))(?:[:*]in\b|/-in\b|\(in\))"
-    r"|\b(?P<article>[Dd]er|[Ee]in)/(?:die|eine)(?P<one> (?:[a-zäöüß]{2,40} )?[A-ZÄÖÜ][a-zäöüß]{2,40})"
+    r"|\b(?P<article>[Dd]er|[Ee]in)/(?:die|eine|e)(?P<one> (?:[a-zäöüß]{2,40} )?[A-ZÄÖÜ][a-zäöüß]{2,40})"
     r"(?:[:*]in\b|/-?in\b|\(in\))"
 )
-_RESPELLED = re.compile(r",[-–—,]|``|<<|>>|[^\W\d_]`")  # fast tests
+_RESPELLED = re.compile(r",[-–—,]|``|<<|>>|[^\W\d_]`|„[^“”\"]{1,300}\"")  # fast tests
 _RESPELLED_GERMAN = re.compile(rf"[:*·/(](?<=[a-zäöüß].)-?[Ii]n|-\r?\n|{_RESPELLED.pattern}")
 _TYPED_QUOTES = re.compile(  # ``a'', ,,a'', ,,a", >>a<< and <<a b c>>, and l`eau
     r"``(?=\S)([^`\n]{1,500}?)(?<=\S)''|,,(?=\w)([^,\"\n][^\"\n]{0,500}?)(?:''|[\"“])|>>(\w[^<>]{0,500}[^\s<>])<<"
-    r"|<<(\w+(?:\W+\w+){2}[^<>]{0,500}[^\s<>])>>"
+    r"|<<(\w+(?:\W+\w+){2}[^<>]{0,500}[^\s<>])>>|„([^„“”\"]{1,300})\""
 )
 _TYPED_APOSTROPHE = re.compile(r"\A[^`]*[^\W\d_](`)[^\W\d_][^`]*\Z")
 _FULL_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)}

@@ -177,7 +177,7 @@ def replace_spans(
         text += sentence[end:begin]
         if word:
             span = sentence[begin:stop]
-            enclosed = bool(text) and stop < len(sentence) and _AROUND.get(text[-1]) == sentence[stop]
+            enclosed = bool(text.strip()) and _AROUND.get(text.rstrip()[-1]) == sentence[stop:].lstrip()[:1]
             stand_ins.append(StandIn(word, span, enclosed, _WITHOUT_NAME.search(span) is not None))
         text, end = text + word, stop
     return ReplacedText(text, tuple(stand_ins), tuple(moved))
@@ -267,7 +267,7 @@ def _is_part_of_number(translation: str, place: Range, source: str) -> bool:
 def _is_acceptable(translation: str, place: Range, digits: Container[str], enclosed: bool) -> bool:
     """Return whether the text around a stand-in is possible. `digits` are the groups of digits of the source."""
     before, after = translation[max(0, place[0] - _BESIDE) : place[0]], translation[place[1] : place[1] + _BESIDE]
-    if enclosed and not (before.rstrip()[-1:] in _OPENING and after.lstrip()[:1] in _CLOSING):
+    if enclosed and not (before.strip() and before.rstrip()[-1] in _OPENING and after.lstrip()[:1] in _CLOSING):
         return False
     beside = (_DIGITS_BESIDE[0].search(before), _DIGITS_BESIDE[1].match(after))
     return all(match is None or match[1] in digits for match in beside)

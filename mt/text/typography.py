@@ -46,6 +46,7 @@ _TIGHT_GUILLEMET = re.compile(r"(?<=«)(?=[^\s»])|(?<=[^\s«])(?=»)")
 _SPACED_DASH = re.compile(r"\s[-–—]\s|\w[–—]\w")
 _DIVIDED_COMPOUND = re.compile(r"([^\W\d_])- (?=[A-ZÄÖÜ][a-zäöüß])")  # Inline- Text, not Haus- und Gartentür
 _HYPHEN_AT_CODE = re.compile(r"(?<=[^\w\s-])- (?=[A-ZÄÖÜ][a-zäöüß])")
+_SPACED_GERMAN_QUOTE = re.compile(r"(?<=„) (?=\w)|(?<=[^\s„]) (?=“(?:[\s.,:;!?)]|\Z))")
 _LITERAL = re.compile(r"(?<!\w)'(\{[^{}']*\})'(?!\w)")  # of ICU, whose apostrophes have a meaning
 _DASH_AT_WORD = re.compile(r"(?<=\w) [-–](?=[^\W\d_]{2})")
 _SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
@@ -129,6 +130,7 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     for literal in _LITERAL.findall(source):
         quoted = rf"[„“\"'«‘] ?{re.escape(literal)} ?[“”\"'»’]"
         translation = f"'{literal}'".join(re.split(quoted, translation))
+    translation = _SPACED_GERMAN_QUOTE.sub("", translation) if "„" in translation else translation
     if "- " in translation and "- " not in source:
         translation = _DIVIDED_COMPOUND.sub(r"\1-", _HYPHEN_AT_CODE.sub(" ", translation))
     if _SPACED_DASH.search(source) and not _DASH_AT_WORD.search(source):

@@ -44,8 +44,8 @@ CHANGED = {
     "Arabic presentation forms": ("\ufefb", "\u0644\u0627"),
     "price without cents": ("12.500,- € und 5,-- Euro, 3,– EUR", "12.500 € und 5 Euro, 3 EUR"),
     "typed quotes": (
-        "``Yes, he is'', ,,ja'' ,,nein\" >>Oh, ja<< <<I am here>>",
-        '"Yes, he is", "ja" "nein" "Oh, ja" "I am here"',
+        "``Yes, he is'', ,,ja'' ,,nein\" >>Oh, ja<< <<I am here>> „so\"",
+        '"Yes, he is", "ja" "nein" "Oh, ja" "I am here" "so"',
     ),
     "backtick as apostrophe": ("C`est", "C'est"),
     "German guillemets": ("»Ja«, sagte er. »Nein!«", "„Ja“, sagte er. „Nein!“"),
@@ -85,8 +85,8 @@ GERMAN = {
         "Kolleginnen, Leserinnen, Kundinnen, Schülerinnen, Autorinnen, Mieter-Rat, Kolleginnen-Rat",
     ),
     "gender forms of one person": (
-        "Der/die neue Lehrer/in oder ein/eine Student(in)",
-        "Der neue Lehrer oder ein Student",
+        "Der/die neue Lehrer/in oder ein/eine Student(in) oder ein/e Lehrer/in",
+        "Der neue Lehrer oder ein Student oder ein Lehrer",
     ),
     "no gender forms": (
         "https://www.hotel.de/innen Temperatur außen/innen; Außen/Innen, Tür(innen), Zimmer/in Wien, Sensor_innen",

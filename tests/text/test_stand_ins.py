@@ -63,6 +63,7 @@ def test_other_spans_stand_for_themselves(text: str) -> None:
         ("37:31", [StandIn("37", "%d")], "37:31", "%d:31"),
         ('Open "Tom".', [StandIn("Tom", "{x}", enclosed=True)], "Öffne „ Tom“.", "Öffne „{x}“."),
         ('Open "Tom".', [StandIn("Tom", "{x}", enclosed=True)], "Öffne Tom.", None),
+        ('"Tom" sleeps.', [StandIn("Tom", "{x}", enclosed=True)], "Tom's sleep.", None),
         ("Tom Peter", [StandIn("Tom", "{x}"), StandIn("Peter", "{Tom}")], "Peter Tom", "{Tom} {x}"),
         ("Tom, 37", [StandIn("Tom", "%s", ordered=True), StandIn("37", "%d", ordered=True)], "37, Tom", None),
         ("Tom住", [StandIn("Tom", "{x}")], "在Tom住", "在{x}住"),
@@ -107,6 +108,12 @@ def test_an_amount_stands_for_itself_without_its_sign(sentence: str, amounts: li
 def test_names_are_letters_for_languages_of_other_scripts() -> None:
     words = StandInWords(len, "zh").choose(["", "", ""], [NAME, PLACE, NUMBER], "an x", ["", "", ""], 0)
     assert words is not None and words[2].isdigit() and len({*words}) == 3 and all(len(word) == 1 for word in words[:2])
+
+
+def test_guillemets_enclose_with_spaces() -> None:
+    for sentence, enclosed in (("« {a} »", True), ("({a})", True), ("« {a} b »", False), ("{a}", False)):
+        result = replace_spans(sentence, find_spans(sentence), (), lambda texts, befores: ["Q"])
+        assert [one.enclosed for one in result.stand_ins] == [enclosed]
 
 
 @given(st.lists(st.sampled_from(["{a}", "%s", "dog", " ", ".", "x", "😀", "12", "'s"]), max_size=12).map("".join))

@@ -110,6 +110,7 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("Go!", "", "de", ""),
         ('Do you know "Titanic"?', "Kennst du „Titanic“", "de", "Kennst du „Titanic“?"),
         ("The inline # text", "Der Inline- Text #- Text", "de", "Der Inline-Text # Text"),
+        ("A 'b'", "Ein „ Haus “ und „Hut “.", "de", "Ein „Haus“ und „Hut“."),
         ("A — B", "A -- Bc", "en", "A -- Bc"),
         ("House- and", "Haus- Text", "de", "Haus- Text"),
         ("Use '{a}'.", "Nutze „{a}“ und ' {a}'.", "de", "Nutze '{a}' und '{a}'."),

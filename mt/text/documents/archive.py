@@ -25,11 +25,10 @@ text:creation-time text:creator text:database-display text:database-name text:da
 text:description text:editing-cycles text:editing-duration text:expression text:file-name text:image-count
 text:initial-creator text:keywords text:measure text:modification-date text:modification-time text:note-ref
 text:object-count text:page-count text:page-number text:page-variable-get text:paragraph-count text:print-date
-text:print-time text:printed-by text:sequence text:sheet-name text:subject
-text:table-count text:table-formula text:template-name text:time text:title text:user-defined text:user-field-get
-text:user-field-input text:variable-get text:variable-input text:variable-set text:word-count"""
-_VALUES = """table:formula office:value office:date-value office:time-value office:boolean-value
-presentation:placeholder"""
+text:print-time text:printed-by text:sequence text:sheet-name text:subject text:table-count text:table-formula
+text:template-name text:time text:title text:user-defined text:user-field-get text:user-field-input text:variable-get
+text:variable-input text:variable-set text:word-count"""
+_VALUES = "table:formula office:value office:date-value office:time-value office:boolean-value presentation:placeholder"
 _APART = "text:note draw:caption draw:connector draw:custom-shape draw:ellipse draw:frame draw:g draw:line draw:rect"
 _OPEN_DOCUMENT = Dialect(
     xml=True,

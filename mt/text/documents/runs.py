@@ -204,10 +204,9 @@ def _check_formats(name: str, root: Element, schema: RunSchema) -> None:
 
 
 def _groups(items: Sequence[Item], schema: RunSchema, language: str) -> Iterator[list[Item]]:
-    """Yield the items of a paragraph in groups. Each group becomes a segment.
+    """Yield the items of a paragraph in groups, which become segments, but never divide a link or a marked run.
 
-    A group ends after a tab, after a line break that divides texts or, if the schema has `splits_lines`, after any line
-    break. Tabs and line breaks in a link or in a marked run do not end a group.
+    A group ends after a tab, and after a line break that divides texts or, if the schema has `splits_lines`, any one.
     """
     group: list[Item] = []
     depth = 0

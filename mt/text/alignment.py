@@ -10,23 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Range = tuple[int, int]
+# A character range of a source and the character range of its translation
 Link = tuple[Range, Range]
-"""A character range of a source and the character range of its translation."""
-
+# Characters of the scripts that have no spaces between words, as the inside of a character class of `re`
 WIDE = "\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
-"""Characters of the scripts that have no spaces between words, as the inside of a character class of `re`."""
-
+# Characters that stand for the empty elements of markup that are words, as the inside of a character class of `re`
 OBJECTS = "\U000f0000-\U000f0fff"
-"""Characters that stand for the empty elements of markup that are words, as the inside of a character class of `re`."""
-
 _OBJECTS = re.compile(f" ?[{OBJECTS}]")
 
 _UNIT = re.compile(rf"[{WIDE}]|(?![{WIDE}])\w(?:[^\s{WIDE}]*(?![{WIDE}])\w)?|[^\w\s{WIDE}]+")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _IS_WIDE = re.compile(f"[{WIDE}]")
+# Punctuation that follows a word without a space
 CLOSING = frozenset(".,;:!?)]}»”’…。、，；：！？）")
-"""Punctuation that follows a word without a space."""
-
 _OPENING = frozenset("([{«„“‘¿¡（")
 
 

@@ -147,7 +147,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (parse_xml, 2000, ["<a>⋯<![CDATA[>", "<!DOCTYPE \">'"]),
     (parse_xml, 1000, ["word <x/> "]),
     (find_tags, 20_000, ["⋯<!--⋯>"]),
-    (find_tags, 1000, ["{a,plural,b{c}}", "{a,plural,b{"]),
+    (find_tags, 1000, ["{a,plural,b{c}}", "{a,plural,b{", "```\n{{#a}}\n```\n{{ a }}\n"]),
     (find_tags, 5000, ["{{", "{{ a ", "{% a ", "{% code %}", "<% a ", "<?php ", "{if a ", "</#a "]),
     (lambda text: root_name(io.BytesIO(text.encode())), 2000, ["⋯<!-- a -->\n⋯<w/>"]),
 ]

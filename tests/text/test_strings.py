@@ -135,6 +135,8 @@ def test_marks_are_moved(translation: str, marked: str, moved: tuple[str, bool])
         ("<b>It sleeps.</b> It eats.", ["<b>It sleeps.</b>", "It eats."]),
         ("It sleeps. <b>It eats.</b> So", ["It sleeps.", "<b>It eats.</b>", "So"]),
         ("| The name<br>The small\n house<br>Now |\nA<br>B", ["The name", "The small", "house", "Now", "A<br>B"]),
+        ("Run:\n```py\nA {{#b}} dog\n ```\nThe cat\n```\na", ["Run:", "The cat", "a"]),
+        ("Use ```a``` now", ["Use ```a``` now"]),
         ("The old house<br>Main Street<br>and<br>I", ["The old house", "Main Street<br>and<br>I"]),
         ("It is good.<br/>It is new:<br>* One<br>* Two<br> and more",
          ["It is good.", "It is new:", "* One", "* Two<br> and more"]),

@@ -36,6 +36,7 @@ _ROOT = re.compile(
 _HEADER_CODE = re.compile(r"((?<!&)&(?:[LCRBIUESXYHO]|\"[^\"]*\"|\d+|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}))")
 _FILE_NAME = re.compile(r"\S+\.[A-Za-z]{3,4}")  # which programs write as the alternative text of a picture
 _HEADER_VALUE = re.compile(r"&[&PNDTFAGZ]")  # such as the number of the page, and "&" itself
+# Root elements of files with text, in the order of their segments: area of the namespace, its last part, and name
 _TEXT_ROOTS = (
     *("wordprocessingml/main/document", "wordprocessingml/main/footnotes", "wordprocessingml/main/endnotes"),
     *("wordprocessingml/main/hdr", "wordprocessingml/main/ftr"),
@@ -45,12 +46,11 @@ _TEXT_ROOTS = (
     *("drawingml/chart/chartSpace", "drawingml/chart/userShapes", "drawing/chartex/chartSpace"),
     *("drawingml/diagram/dataModel", "drawing/diagram/drawing"),
 )
-"""Root elements of files with text, in the order of their segments: area of the namespace, its last part, and name."""
-
 _NAMING_ROOTS = {f"spreadsheetml/main/{name}" for name in ("table", "pivotCacheDefinition", "worksheet", "workbook")}
 _FORMULAS = ("{*}f", "{*}formula", "{*}formula1", "{*}formula2", "{*}definedName")
 _LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 _EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
+# Names of attributes with text, by element: alternative texts, hints, choices, and texts of watermarks
 _ATTRIBUTES = {
     **dict.fromkeys(("cNvPr", "docPr"), ("title", "descr")),
     "dataValidation": ("promptTitle", "prompt", "errorTitle", "error"),
@@ -59,8 +59,6 @@ _ATTRIBUTES = {
     "textpath": ("string",),
     **dict.fromkeys(("listEntry", "tblCaption", "tblDescription"), ("val",)),
 }
-"""Names of attributes with text, by element: alternative texts, hints, choices, and texts of watermarks."""
-
 _PROPERTIES = "/metadata/core-properties}coreProperties"
 _HEADERS = tuple(f"{{*}}{pages}{kind}" for pages in ("first", "odd", "even") for kind in ("Header", "Footer"))
 _AREAS = {".docx": "wordprocessingml", ".pptx": "presentationml", ".xlsx": "spreadsheetml"}

@@ -18,13 +18,12 @@ _BY_ELEMENT = {
     "text:label": frozenset({"text:value"}),
 }
 _BUTTONS = frozenset({"button", "reset", "submit"})
+# Names of <meta> elements with text
 _META = frozenset(
     """abstract dc.description dc.title dcterms.description dcterms.title description headline og:description
     og:image:alt og:title title twitter:data1 twitter:data2 twitter:description twitter:image:alt twitter:label1
     twitter:label2 twitter:title""".split()
 )
-"""Names of <meta> elements with text."""
-
 _META_LANGUAGES = frozenset({"content-language", "dc.language", "dcterms.language", "language", "og:locale"})
 _LANGUAGES = frozenset({"lang", "xml:lang"})
 _WORD_PROCESSOR = re.compile(r"(?:^|\s)Mso|Microsoft Word|LibreOffice|OpenOffice")

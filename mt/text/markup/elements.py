@@ -7,32 +7,29 @@ from itertools import accumulate
 from mt.text.markup.inline import StandsForWord
 from mt.text.markup.tokens import Token, TokenKind
 
+# Names of the HTML elements whose tags end the text before them
 BLOCKS = frozenset(
     """address article aside blockquote body button caption center col colgroup dd details dialog dir div dl dt fieldset
     figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li link main menu meta
     nav noscript ol optgroup option p pre search section select summary table tbody td tfoot th thead title tr
     ul""".split()
 )
-"""Names of the HTML elements whose tags end the text before them."""
-
+# Names of the HTML elements without end tags
 VOID = frozenset("""area base br col embed hr img input link meta param source track wbr""".split())
-"""Names of the HTML elements without end tags."""
-
+# Names of the elements that never stand for a word
 NO_WORDS = frozenset(  # the last are halves of pairs in XLIFF and TMX
     """a anchor area base bookmark br break cb col font iframe index indexterm lb link meta milestone noembed noframes
     noscript param pb rp rt rtc script source style sub sup tab template track wbr bpt bx cp ec ept ex it sc""".split()
 )
-"""Names of the elements that never stand for a word."""
-
+# Names of the HTML elements that, without text, can be pictures or spaces beside a text
 HTML_INLINE = frozenset(
     """abbr acronym audio b bdi bdo big canvas cite code data del dfn em embed i img input ins kbd label mark math meter
     object output picture progress q ruby s samp slot small span strike strong svg time tt u var video""".split()
 )
-"""Names of the HTML elements that, without text, can be pictures or spaces beside a text."""
-
 HTML_NAMES = BLOCKS | VOID | NO_WORDS | HTML_INLINE
 
 _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
+# Names of the open HTML blocks without end tag that end where an element of this name begins
 _CLOSED_BY = {
     **dict.fromkeys(BLOCKS, frozenset({"p"})),
     "li": frozenset({"li", "p"}),
@@ -42,15 +39,12 @@ _CLOSED_BY = {
     "tr": _CELLS | {"p", "tr"},
     **dict.fromkeys(("option", "optgroup"), frozenset({"option"})),
 }
-"""Names of the open HTML blocks without end tag that end where an element of this name begins."""
-
 _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
+# Local names of XML elements (DocBook, DITA, JATS) that are code if they contain text directly
 CODE = frozenset(
     """code codeblock codeph command filename filepath pre preformat programlisting screen synopsis systemoutput
     userinput""".split()
 )
-"""Local names of XML elements (DocBook, DITA, JATS) that are code if they contain text directly."""
-
 _TEXTLESS = frozenset(  # rt: the reading of a word
     "iframe math noembed noframes plaintext pre rp rt rtc script style svg template textarea xmp".split()
 )

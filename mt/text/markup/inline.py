@@ -15,9 +15,7 @@ PartType = TypeVar("PartType")
 Decode = Callable[[str], Iterator[tuple[str, str | None]]]
 """Function that splits a source text into pairs (source, decoded text). An unknown escape has the decoded text None."""
 
-VALUES = frozenset({"true", "false", "null"})
-"""Texts that programs read. They are not translated if they stand alone."""
-
+VALUES = frozenset({"true", "false", "null"})  # texts that programs read, which are not translated if they stand alone
 _OBJECT = re.compile(f"[{OBJECTS}]")
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 _GLUED = re.compile(r"\A([,;:!?)])(?=[^\W\d_]{2})")  # after a tag, as in `<b>Size</b>:big`

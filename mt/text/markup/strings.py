@@ -45,6 +45,7 @@ _FIRST_MARK = re.compile(r"(?:\*{1,3}|'{2,3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?
 _LAST_MARK = re.compile(
     rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"
 )
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
@@ -148,7 +149,10 @@ def find_tags(text: str, marks: bool = False) -> list[StringTag]:
 
     A statement is a tag named STATEMENT. Tags in code of templates are left out. `marks` adds those of `_SYNTAXES`.
     """
-    templates = [*find_templates(text), *_message_syntax(text)]
+    fences = [*_code_blocks(text)]
+    inside = {place for block in fences for place in range(block.begin, block.end)}
+    outside = (code for code in (*find_templates(text), *_message_syntax(text)) if code.begin not in inside)
+    templates = [*outside, *fences]
     if not (templates or marks or _ANGLE.search(text)):
         return []
     code = bytearray(len(text) if templates else 0)
@@ -170,6 +174,17 @@ def find_tags(text: str, marks: bool = False) -> list[StringTag]:
         if taken.isdisjoint(range(begin, end)):
             tags += StringTag(begin, inner, "strong", stop), StringTag(stop, end, "strong", begin)
     return sorted(tags, key=lambda tag: tag.begin)
+
+
+def _code_blocks(text: str) -> Iterator[TemplateCode]:
+    """Yield the blocks of code between fences as statements."""
+    begin, fence = 0, ""
+    for line in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
+        if not fence:
+            begin, fence = line.start(), line[1]
+        elif line[1].startswith(fence) and not line[2].strip():
+            yield TemplateCode(begin, line.end(), statement=True)
+            fence = ""
 
 
 def _message_syntax(text: str) -> Iterator[TemplateCode]:

@@ -28,23 +28,21 @@ def main(argv: Sequence[str]) -> int:
     options, console = parse(argv), stderr_console()
     loaded = load_model(options.model)
     tokenizer, directions = loaded.tokenizer, loaded.description.directions
-    if tokenizer.target is not tokenizer:
+    if tokenizer.target.pieces(range(len(tokenizer.target))) != tokenizer.pieces(range(len(tokenizer))):
         raise ModelError(f"{options.model} has two vocabularies; accepted: one vocabulary for source and target")
     if options.lex:
-        tables = [lexical_table(tokenizer, path) for path in options.lex]
+        learned, tables = list(directions), [lexical_table(tokenizer, path) for path in options.lex]
     else:
         with console.status("aligning"):
-            tables = corpus_tables(tokenizer, options.tsv, directions)
+            learned, tables = corpus_tables(tokenizer, options.tsv, directions)
     tags = [tokenizer.source_tag_id(tag) for tag in tokenizer.source_tags]
-    tags += [
-        id for direction in directions for id in tokenizer.source_prefix(direction.source, direction.target, directions)
-    ]
+    tags += [id for one in learned for id in tokenizer.source_prefix(one.source, one.target, directions)]
     shortlist = make_shortlist(tokenizer, tags, tables, options.translations, options.frequent)
     save_shortlist(options.model, shortlist, tokenizer.digest)
     tell(
         console,
-        f"{options.model}: {len(shortlist.always):,} of {len(tokenizer):,} tokens are always allowed; each token of "
-        f"the source allows {len(shortlist.allowed) / len(tokenizer):,.0f} more on average",
+        f"{options.model}, {', '.join(map(str, learned))}: {len(shortlist.always):,} of {len(tokenizer):,} tokens are "
+        f"always allowed; a token of the source allows {len(shortlist.allowed) / len(tokenizer):,.0f} more on average",
     )
     return 0
 
@@ -59,7 +57,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         action="append",
         metavar=("FILE", "LANGUAGES"),
         help="a tab-separated file, and the languages of its columns, such as en,de; used in all directions of the "
-        "model; can be repeated",
+        "model that these languages form; other directions keep the whole vocabulary; can be repeated",
     )
     text.add_argument(
         "--lex",

@@ -28,20 +28,23 @@ FEWEST_OCCURRENCES = 5
 
 def corpus_tables(
     tokenizer: Tokenizer, files: Sequence[tuple[str, str]], directions: Collection[Direction]
-) -> list[TranslationTable]:
-    """Return the table of IBM model 1 of each direction, learned from about ALIGNED_PAIRS evenly spaced pairs.
+) -> tuple[list[Direction], list[TranslationTable]]:
+    """Return the directions of which `files` have both languages, and the table of IBM model 1 of each of them.
 
-    `files` are tab-separated files. Each has a path and the languages of its columns, such as "en,de".
+    A table is learned from about ALIGNED_PAIRS evenly spaced pairs. `files` are tab-separated files. Each has a path
+    and the languages of its columns, such as "en,de". Other directions have other tags: they are not limited.
 
     Raises:
-        DataError: A file cannot be used, or no file has both languages of a direction.
+        DataError: A file cannot be used, or no file has a direction that shares its tag with those of the files.
     """
     columns = [(Path(path), languages.split(",")) for path, languages in files]
-    usable = [[(path, tags) for path, tags in columns if {one.source, one.target} <= {*tags}] for one in directions]
-    missing = [str(direction) for direction, own in zip(directions, usable, strict=True) if not own]
-    if missing:
-        raise DataError(f"no corpus has {', '.join(missing)}; accepted: files with both languages of each direction")
-    return [_corpus_table(tokenizer, own, direction) for direction, own in zip(directions, usable, strict=True)]
+    own = {one: [(path, tags) for path, tags in columns if {one.source, one.target} <= {*tags}] for one in directions}
+    tags = {one: tokenizer.source_prefix(one.source, one.target, directions) for one in directions}
+    learned = [one for one in directions if own[one]]
+    known = [tags[one] for one in learned or directions]
+    if missing := [str(one) for one in directions if not own[one] and tags[one] in known]:
+        raise DataError(f"no corpus has {', '.join(missing)}; accepted: files with both languages of each of them")
+    return learned, [_corpus_table(tokenizer, own[one], one) for one in learned]
 
 
 def _corpus_table(
@@ -53,7 +56,7 @@ def _corpus_table(
         step = max(1, -(-sum(1 for _ in read_tsv(path, *places)) * len(columns) // ALIGNED_PAIRS))
         chosen += [pair for pair in islice(read_tsv(path, *places), 0, None, step) if pair.source.strip()]
     sources = tokenizer.encode_many([pair.source for pair in chosen])
-    targets = tokenizer.encode_many([pair.target for pair in chosen])
+    targets = tokenizer.target.encode_many([pair.target for pair in chosen])
     return learn_translation_table(list(zip(sources, targets, strict=True)), len(tokenizer))
 
 
@@ -92,7 +95,7 @@ def make_shortlist(
     """Return the shortlist of a model, which serves all its directions.
 
     Args:
-        tokenizer: The tokenizer of the model, with one vocabulary for source and target.
+        tokenizer: The tokenizer of the model, with one vocabulary for source and target, perhaps with two models.
         tags: Source tokens that no text contains, such as tags of languages.
         tables: A table for each direction.
         translations: Number of tokens that a source token allows in each direction.

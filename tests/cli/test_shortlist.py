@@ -5,14 +5,18 @@ from shutil import copytree
 
 import pytest
 
-from mt.checkpoint import load_model
+from mt.checkpoint import LoadedModel, load_model, save_model
 from mt.cli.shortlist import main
+from mt.config import ModelConfig
 from mt.data.shortlist import build_shortlist, corpus_tables
 from mt.errors import DataError, ModelError
 from mt.kernels.shortlist import save_shortlist
 from mt.languages import Direction
-from mt.tokenizer import EOS, Tokenizer
+from mt.model.transformer import Transformer
+from mt.tokenizer import EOS, SPECIAL_PIECES, Tokenizer
+from mt.vocabulary import Vocabulary, VocabularyTokenizer
 from tests.conftest import NOUNS, sentences, write_model
+from tests.interop.random_models import opus_sides, reversed_text
 
 
 def german(sentence: str) -> str:
@@ -34,7 +38,7 @@ def model(small_model: Path, tmp_path: Path) -> Path:
 def test_each_noun_allows_its_translation(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     corpus = str(write_corpus(tmp_path, sentences(400)))
     assert main([str(model), "--tsv", corpus, "de,en", "--frequent", "5", "--translations", "12"]) == 0
-    assert "of 400 tokens are always allowed; each token of the source allows" in capsys.readouterr().err
+    assert "of 400 tokens are always allowed; a token of the source allows" in capsys.readouterr().err
     loaded = load_model(model)
     assert loaded.shortlist is not None and loaded.shortlist.vocabulary_size == len(loaded.tokenizer)
     alone = 0
@@ -85,10 +89,65 @@ def test_a_lexical_table_of_marian(model: Path, tmp_path: Path, capsys: pytest.C
         assert problem in capsys.readouterr().err
 
 
-def test_a_direction_without_a_corpus_is_named_before_any_file_is_read(model: Path) -> None:
-    tokenizer, directions = load_model(model).tokenizer, map(Direction.parse, ("en-de", "de-fr", "fr-en"))
-    with pytest.raises(DataError, match="no corpus has de-fr, fr-en; accepted"):
-        corpus_tables(tokenizer, [("missing.tsv", "en,de")], list(directions))
+@pytest.mark.parametrize(
+    ("languages", "directions", "missing"),
+    [
+        ("en,fr", ("en-de", "de-en"), "en-de, de-en"),
+        ("en,de", ("en-de", "fr-de", "de-en"), "fr-de"),  # its tag, that of German, occurs in the sources of en-de
+    ],
+)
+def test_a_direction_without_a_corpus_is_named_before_any_file_is_read(
+    model: Path, languages: str, directions: tuple[str, ...], missing: str
+) -> None:
+    tokenizer = load_model(model).tokenizer
+    with pytest.raises(DataError, match=f"no corpus has {missing}; accepted"):
+        corpus_tables(tokenizer, [("missing.tsv", languages)], list(map(Direction.parse, directions)))
+
+
+def test_a_direction_without_a_corpus_keeps_the_whole_vocabulary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_model(tmp_path / "model", ["en-de", "en-fr"])
+    assert main([str(model), "--tsv", str(write_corpus(tmp_path, sentences(400))), "de,en"]) == 0
+    assert f"{model}, en-de: " in capsys.readouterr().err
+    loaded = load_model(model)
+    assert loaded.shortlist is not None
+    for target, limited in (("de", True), ("fr", False)):
+        tag = loaded.tokenizer.source_prefix("en", target, loaded.description.directions)
+        allowed = loaded.shortlist.ids([*tag, *loaded.tokenizer.encode("the dog")])
+        assert (len(allowed) < len(loaded.tokenizer)) is limited
+
+
+@pytest.mark.parametrize("separate", [False, True], ids=["one vocabulary", "two vocabularies"])
+def test_two_tokenizers_need_one_vocabulary(tmp_path: Path, separate: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """As OPUS-MT models have them: source.spm and target.spm, and one vocab.json for both."""
+    (source, source_pieces), (target, target_pieces) = opus_sides()
+    pieces = tuple(dict.fromkeys((*SPECIAL_PIECES, *source_pieces, *target_pieces)))
+    vocabulary = Vocabulary(pieces=pieces, target_pieces=(*pieces, "more") if separate else None)
+    loaded = load_model(write_model(tmp_path / "base", ["en-de"]))
+    tokenizer = VocabularyTokenizer(source, vocabulary, target)
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 8, "heads": 2}
+    config = ModelConfig.model_validate({**sizes, "tie_source": not separate})
+    description = loaded.description.model_copy(
+        update={
+            "model": config,
+            "vocabulary_size": len(tokenizer.target),
+            "source_vocabulary_size": len(pieces) if separate else None,
+        }
+    )
+    model = Transformer(config, len(tokenizer.target), source_vocabulary_size=description.source_vocabulary_size)
+    save_model(tmp_path / "model", LoadedModel(model, tokenizer, description), "# two tokenizers\n")
+    corpus = tmp_path / "corpus.tsv"
+    pairs = zip(sentences(300), reversed_text(300), strict=True)
+    corpus.write_text("".join(f"{one}\t{other}\n" for one, other in pairs), encoding="utf-8")
+    status = main([str(tmp_path / "model"), "--tsv", str(corpus), "en,de", "--frequent", "5"])
+    if separate:
+        assert status == 2 and "has two vocabularies; accepted: one vocabulary for" in capsys.readouterr().err
+        return
+    shortlist = load_model(tmp_path / "model").shortlist
+    assert status == 0 and shortlist is not None
+    for text, other in zip(sentences(20), reversed_text(20), strict=True):
+        assert set(tokenizer.target.encode(other)) <= set(shortlist.ids(tokenizer.encode(text)).tolist())
 
 
 def test_a_shortlist_of_another_tokenizer_is_refused(model: Path) -> None:

@@ -6,9 +6,9 @@ literally, so a list of accepted values is only in `message` and `detail`.
 
 import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import ClassVar
+from typing import Any, ClassVar
 
 HEAD_BYTES = 65_536  # limit for the URL and headers of a request
 MAX_PROBLEMS = 20  # limit for one message
@@ -227,6 +227,18 @@ def error_location(error: BaseException) -> str:
 def well_formed(text: str) -> str:
     """Replace each lone surrogate, which JSON can encode but UTF-8 cannot, by U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def accepted_value(schema: Mapping[str, Any], *path: str | int) -> str:
+    """Return what the field at `path` of a JSON schema accepts: `a whole number from 0 to 100`; "" for other types."""
+    field = schema
+    for name in path:
+        field = field.get("properties", {}).get(name, {})
+        field = schema["$defs"][field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+    kind = next(kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null")
+    words = {"boolean": "true or false", "integer": "a whole number", "number": "a number"}.get(kind.get("type"), "")
+    limits = {"exclusiveMinimum": "above", "minimum": "from", "maximum": "to"}
+    return " ".join([words, *(f"{word} {kind[key]}" for key, word in limits.items() if words and key in kind)])
 
 
 def shorten(text: str) -> str:

@@ -123,10 +123,7 @@ def _render_json(_logger: object, _method: str, event: EventDict) -> str:
 
 def configure_logs(as_json: bool) -> None:
     """Write the logs of all packages as JSON lines, or as text in columns."""
-    shared: list[Processor] = [
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
+    shared: list[Processor] = [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)]
     renderer: Processor = _render_json if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(  # not through the handlers of logging, which take twice the time
         processors=[*shared, renderer],

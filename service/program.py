@@ -217,9 +217,8 @@ class HttpServer(uvicorn.Server):
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket that is bound but does not listen yet. Raises: SettingsError if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(
-        family, proto=socket.IPPROTO_TCP
-    )  # asyncio disables Nagle's algorithm only if the protocol is given
+    # asyncio disables Nagle's algorithm only if the protocol is given
+    listener = socket.socket(family, proto=socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)  # connections inherit it

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from mt.errors import MTError, did_you_mean, problems
+from service.errors import accepted_value
 
 VARIABLE_PREFIX = "MT_"
 OTHER_VARIABLES = frozenset({"MT_DATA", "MT_PYTHON"})  # of other programs of the project
@@ -111,8 +112,7 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 listens on every network.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is logged.")
     device: str = Field(
-        "auto",
-        description="Devices that translate: auto (all GPUs, or else the CPU), cpu, cuda, cuda:1.",
+        "auto", description="Devices that translate: auto (all GPUs, or else the CPU), cpu, cuda, cuda:1."
     )
     workers_per_gpu: int | None = Field(
         None,
@@ -134,7 +134,7 @@ class Settings(BaseSettings):
         None, ge=1, description="CPU cores that translate; if left out, all cores, or 2 for each GPU."
     )
     max_body_bytes: int = Field(
-        1_000_000, ge=1, description="Size of a request body; a larger one is refused with 413."
+        1_000_000, ge=1, description="Size of a request body; larger ones are refused with 413."
     )
     max_file_bytes: int = Field(
         10_000_000, ge=1, description="Size of an uploaded file; a larger one is refused with 413."
@@ -155,11 +155,7 @@ class Settings(BaseSettings):
     cache_characters: int = Field(
         2_000_000, ge=0, description="Characters of texts and translations in the cache; 0 switches the cache off."
     )
-    file_retention_seconds: int = Field(
-        1800,
-        ge=1,
-        description="Time after which a translated file is deleted.",
-    )
+    file_retention_seconds: int = Field(1800, ge=1, description="Time after which a translated file is deleted.")
     max_stored_file_bytes: int = Field(
         200_000_000,
         ge=1,
@@ -284,9 +280,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _keys_are_stored(self) -> Self:
         if self.require_key and self.database is None:
-            raise ValueError(
-                "require_key is set, but database is not; accepted: a database that `mt-service keys` wrote"
-            )
+            raise ValueError("require_key is set, but database is not; accepted: a database that mt-service keys wrote")
         if not self.public_metrics and self.admin_key is None:
             raise ValueError(
                 "public_metrics is off, but admin_key is not set. Set admin_key, the key for reading the metrics"
@@ -339,5 +333,7 @@ def _explain(problem: Any, options: Mapping[str, Any]) -> str:
     if not problem["loc"]:
         return str(message)
     name = str(problem["loc"][0])
+    if accepted := accepted_value(Settings.model_json_schema(), name):
+        message = f"accepted: {accepted}"
     value = "refused" if name in SECRETS else f"is {problem['input']!r}"
     return f"{option(name) if name in options else variable(name)} {value}; {message}"

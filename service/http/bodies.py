@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Iterable
+from functools import lru_cache
 from itertools import islice
 from pathlib import PurePath
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from service.errors import InvalidRequest, shorten, well_formed
+from service.errors import InvalidRequest, accepted_value, shorten, well_formed
 from service.http.fields import FLAGS
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
@@ -33,14 +34,15 @@ URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 FORMS = (URLENCODED, MULTIPART)
 CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})  # other codecs may take quadratic time
-MAX_FIELDS = 1000  # limit for a query or a form
+MAX_FIELDS, MAX_FILES = 1000, 10  # limits for a query or a form
 MAX_VALUES = 20_000  # strings, commas and brackets of JSON; the time of parsing and validation grows with their number
-MAX_FILES = 10  # files of a form
 MAX_PART_HEAD = 1000  # bytes of a Content-Type, or of a header of a part of a form
+NUMBERS = ("not_a_number", "greater_than_equal", "less_than_equal")  # problems whose message says what is accepted
 CHUNK = 16_384  # a longer body is parsed in a thread; a multipart form is parsed in chunks of this size
 REFERENCES = "#/components/schemas/{model}"
 _VALUES = re.compile(rb'"(?:[^"\\]+|\\.)*+"?|[,\[{]', re.DOTALL)
 _INDEXED = re.compile(r"([a-z_]{1,40})\[(\d{1,3})\]\.([a-z_]{1,40})")  # how deepl-node sends lists of objects in forms
+schema_of = lru_cache(lambda model: model.model_json_schema())  # takes 10 ms
 NOT_AN_OBJECT = "the body must be a JSON object, sent with Content-Type: application/json"
 
 
@@ -53,10 +55,8 @@ class BodyReader:
         self._kinds = kinds or (JSON, *FORMS)
 
     async def __call__(self, request: Request) -> BaseModel:
-        fields = await read_fields(request)
-        if len(body_of(request)) < CHUNK:
-            return parse_body(self.model, fields)
-        return await asyncio.to_thread(parse_body, self.model, fields)
+        fields, is_long = await read_fields(request), len(body_of(request)) >= CHUNK
+        return await asyncio.to_thread(parse_body, self.model, fields) if is_long else parse_body(self.model, fields)
 
     def document(self, operation: dict[str, Any], method: str) -> None:
         """Add the body to an operation of the OpenAPI document; for GET, add its fields as parameters."""
@@ -184,7 +184,10 @@ def parse_body(model: type[BodyType], fields: Fields) -> BodyType:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
+        problems: list[Fields] = []
+        for problem in error.errors():
+            accepted = accepted_value(schema_of(model), *problem["loc"]) if problem["type"] in NUMBERS else ""
+            problems.append({**problem, "loc": ("body", *problem["loc"]), "accepted": accepted})
         raise RequestValidationError(problems) from error
 
 

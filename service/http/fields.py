@@ -6,9 +6,10 @@ text, and a list with one item stands for the item. In texts, lone surrogates ar
 
 import json
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, LiteralString
 
 from pydantic import BeforeValidator, InstanceOf, WithJsonSchema
+from pydantic_core import PydanticCustomError
 from starlette.datastructures import UploadFile
 
 from service.errors import well_formed
@@ -25,19 +26,18 @@ def _single(value: Any) -> Any:
 def _choice(value: Any) -> Any:
     """Convert an integer to text and an empty text to None. Return any other value itself."""
     value = _single(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+    value = str(value) if type(value) is int else value
     return value if value != "" else None
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any, problem: LiteralString = "not_a_number") -> Any:
     value = _single(value)
     if isinstance(value, float) and value.is_integer():  # JSON Schema takes 1.0 for an integer
         return int(value)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,9}\s*", value, re.ASCII):
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError("parameter is not a number")
+        raise PydanticCustomError(problem, "parameter is not a number")
     return value
 
 
@@ -101,7 +101,9 @@ FormalityField = Annotated[Literal["default", "less", "more", "prefer_less", "pr
 OptionalText = Annotated[str | None, AsChoice]
 AsNumber = BeforeValidator(_number)  # after the limits of a number that may be null: their schema is right only so
 Number = Annotated[int, AsNumber]
-Count = Annotated[int, BeforeValidator(lambda value: max(0, _number(value)))]  # LibreTranslate reads -1 as 0
+Count = Annotated[
+    int, BeforeValidator(lambda value: max(0, _number(value, "not_a_count")))
+]  # LibreTranslate reads -1 as 0
 FlagField = Annotated[bool, BeforeValidator(_flag)]
 FileField = Annotated[UploadFile, InstanceOf(), WithJsonSchema({"type": "string", "format": "binary"})]
 TextOrTexts = Annotated[str | list[str], BeforeValidator(_text_or_texts)]

@@ -242,10 +242,10 @@ class RequestLimitMiddleware:
             raise InvalidRequest.listing(f"there are {len(hosts)} headers Host; accepted: one")
         if (coding := headers.get("content-encoding", "identity").strip().lower()) not in ("identity", ""):
             raise UnsupportedEncoding(coding)
-        codings = ", ".join(headers.getlist("transfer-encoding")).strip().lower()
-        if codings not in ("chunked", ""):
+        coding = ", ".join(headers.getlist("transfer-encoding")).strip().lower()
+        if coding not in ("chunked", ""):
             raise UnsupportedTransfer(
-                f"Invalid request: the Transfer-Encoding is {shorten(codings)}", accepted="chunked"
+                f"Invalid request: the Transfer-Encoding is {shorten(coding)}", accepted="chunked"
             )
         check_fields(headers.get("content-type", ""), scope["query_string"])
 

@@ -5,6 +5,7 @@ two contracts read (`error` for LibreTranslate, `message` for DeepL), and `code`
 """
 
 import errno
+import reprlib
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import responses
@@ -74,8 +75,7 @@ def problem_body(scope: Scope, error: ServiceError) -> Problem:
 
 def path_of(scope: Scope) -> str:
     """Return the path of a request without `root_path`, the prefix under which a proxy serves the application."""
-    path: str = scope["path"]
-    return path.removeprefix(scope.get("root_path", ""))
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
 def speaks_deepl(scope: Scope) -> bool:
@@ -108,9 +108,9 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     problems = error.errors()
     listed = [_explain(problem) for problem in problems[:MAX_PROBLEMS]]
-    if len(problems) > MAX_PROBLEMS:
-        listed.append(f"and {len(problems) - MAX_PROBLEMS} more")
-    return error_response(request.scope, InvalidRequest.listing(*listed))
+    listed += [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
+    accepted = "a whole number" if any(problem["type"] == "not_a_count" for problem in problems) else ""
+    return error_response(request.scope, InvalidRequest("Invalid request: " + "; ".join(listed), accepted=accepted))
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
@@ -141,10 +141,10 @@ def _explain(problem: Any) -> str:
         return str(problem["msg"])
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     field = next((part for part in problem["loc"][1:] if isinstance(part, str)), None)
-    if field is None and problem["type"] == "value_error":  # of a model's validator
-        return f"the body {message}"
-    if field is None:
-        return NOT_AN_OBJECT
+    if field is None:  # value_error: of a model's validator
+        return f"the body {message}" if problem["type"] == "value_error" else NOT_AN_OBJECT
+    if problem.get("accepted"):
+        return f"{problem['loc'][-1]} is {reprlib.repr(problem['input'])}; accepted: {problem['accepted']}"
     if problem["type"] == "missing":
         return f"missing {field} parameter"
     if problem["type"] in _LENGTHS:

@@ -21,6 +21,7 @@ _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
 _SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]| [×x] [A-Z\d]|\.?$)")
 _AFTER_NUMBER = re.compile(r"(?<=\d )(?:\w\w?|[JF]\w+uary|March|April|May|June|July|August|\w+ember|October)\b")
+_PROHIBITION = re.compile(r"No [a-z]+(?: [a-z]+)?[.!]*")  # No food! was read as food
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS = frozenset(
     """AI API ASAP ATM BIOS CEO CIA CPU DIY DNA EU FAQ FIFA GPU HIV IBM ID IEEE IP ISO IQ NASA NATO OPEC PIN RAM ROM SIM
@@ -74,10 +75,12 @@ def raise_capitals(translation: str, source: str, language: str, kept: Sequence[
 
 
 def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
-    """Return a sentence in Title Case converted to sentence case, or None if the sentence is not in Title Case.
+    """Return a sentence in Title Case, or a short one with "No", in lower case, or None if the sentence is neither.
 
     Fewer than _LEAST_TITLE words become lower case: models translate `red car` better than `Red car`.
     """
+    if _PROHIBITION.fullmatch(sentence) and primary_language(language) == "en":
+        return f"n{sentence[1:]}"
     if primary_language(language) not in _TITLED or _has_lower_word(sentence) or _INITIAL.search(sentence):
         return None
     words = _free_words(sentence, language, kept)

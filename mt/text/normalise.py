@@ -26,13 +26,11 @@ from mt.languages import primary_language
 from mt.text.alignment import Range
 
 LINE_BREAKS = "\t\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029"
+# All spaces and line breaks except U+0020, for use between the brackets of a regular expression
 SPACES = f"{LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
-"""All spaces and line breaks except U+0020, for use between the brackets of a regular expression."""
-
 GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number
+# Optional marks at the beginning of a quoted line of an e-mail, but not a comparison, as in `> 5`
 QUOTE_MARKS = r"(?:(?:^|(?<=\n))(?:> ?)+(?! *[\d=]))?"
-"""Optional marks at the beginning of a quoted line of an e-mail, but not a comparison, as in `> 5`."""
-
 _SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+{QUOTE_MARKS} *)")
 _HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gartentür"
     rf"(?<=[a-zäöüß]{{2}})[-\u2010]\r?\n{QUOTE_MARKS} *(?=[a-zäöüß]{{2}})"
@@ -63,13 +61,12 @@ _FORMATS = (
     "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u17b4\u17b5\u180e\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb"
 )
+# Spaces and invisible characters that can surround a sentence
 MARGIN = "".join(
     chr(code)
     for first, last in re.findall("(.)(?:-(.))?", f" {SPACES}{_FORMATS}\u200b", re.DOTALL)
     for code in range(ord(first), ord(last or first) + 1)
 )
-"""Spaces and invisible characters that can surround a sentence."""
-
 _REMOVED_BASIC = f"{_FORMATS}\u200b-\u200d\ufe00-\ufe0f"
 # Arabic, Syriac, Thaana, N'Ko, Mandaic, the Indic scripts, Tibetan, Myanmar, Khmer, Mongolian and their supplements
 _WITH_JOINERS = (
@@ -102,10 +99,10 @@ _LETTER_FORMS = (  # blocks with letters and digits in compatibility forms
     *(range(0xFF10, 0xFFA0), range(0x1D400, 0x1D800)),
 )
 
+# Tags of the decompositions that `_plain_letters` applies. <super>, <sub>, <circle> and <fraction> carry meaning
 _LETTER_TAGS = frozenset({"<font>", "<wide>", "<narrow>", "<compat>", "<isolated>", "<initial>", "<medial>", "<final>"})
-"""Tags of the decompositions that `_plain_letters` applies. <super>, <sub>, <circle> and <fraction> carry meaning."""
-
 _LONG_DASHES = "—―⸺"
+# Characters that can replace a character, the best first
 _CLOSEST = {
     "’": "'",
     "‘": "’'",
@@ -124,8 +121,6 @@ _CLOSEST = {
     "〜": "～~",
     **{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum()},  # full width
 }
-"""Characters that can replace a character, the best first."""
-
 _SPELLED = {"…": "...", "‥": "..", "‴": "'''", "℃": "°C", "℉": "°F", "№": "No."} | {
     chr(code): unicodedata.normalize("NFKC", chr(code))
     for code in range(0x2160, 0x2180)  # Roman numerals

@@ -196,7 +196,7 @@ def _with_ranges(source: str, translation: str) -> str:
         return f"{match[1]} " if f"{match[2]} " in source and f"{match[2]}-" not in source else match[0]
 
     for first, dash, last in _RANGE_OF_TIMES.findall(source):
-        translation = re.sub(rf"(?<![\d:]){first} {last}(?![\d:])", f"{first}{dash}{last}", translation)
+        translation = re.sub(rf"(?<![\d:]){first},? {last}(?![\d:])", f"{first}{dash}{last}", translation)
     if ranges:
         translation = _DAMAGED_RANGE.sub(lambda match: ranges.get((match[1], match[2]), match[0]), translation)
     return _NUMBER_AND_NOUN.sub(with_space, translation)

@@ -61,6 +61,9 @@ def test_translations_are_raised(language: str, source: str, translation: str, e
         ("New US Law on 10 kW Pumps", "New US law on 10 kW pumps"),
         ("New LSB List in the EU", "New LSB list in the EU"),
         ("230 V / 50 Hz", None),
+        ("No food!", "no food!"),
+        ("No dogs allowed", "no dogs allowed"),
+        *((text, None) for text in ("No, thanks", "Not here", "No dog is in the house")),
         ("Open 5 May", "open 5 May"),
         ('Connection: G 1/2"', None),  # a letter of a size or a kind is no word of a headline
         ('Pipe Connection: G 1/2" Made Of Steel', 'Pipe connection: G 1/2" made of steel'),

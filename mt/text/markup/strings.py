@@ -45,6 +45,7 @@ _FIRST_MARK = re.compile(r"(?:\*{1,3}|'{2,3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?
 _LAST_MARK = re.compile(
     rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"
 )
+_SINGLE_QUOTED = re.compile(r"[‘‚]((?:[^‘’‚]|(?<=\w)’(?=\w))+)[’‘]")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
@@ -97,7 +98,9 @@ def _find_marks(text: str) -> list[re.Match[str]]:
 
 
 def inner_range(sentence: str) -> Range:
-    """Return the range of a sentence without marks of emphasis around all of it, or of several sentences."""
+    """Return the range of a sentence without single quotes, or marks of emphasis, around it or several sentences."""
+    if quoted := _SINGLE_QUOTED.fullmatch(sentence):
+        return quoted.span(1)
     first, last = _FIRST_MARK.match(sentence), _LAST_MARK.search(sentence)
     opening, closing = first[0] if first else "", last[0] if last else ""
     begin, end = len(opening), len(sentence) - len(closing)

@@ -66,19 +66,12 @@ def test_forms_of_a_translation() -> None:
 @pytest.mark.parametrize(
     ("translations", "text", "language", "missing"),
     [
-        (["Herr"], "Ein Herr.", "de", 0),
-        (["Herr"], "Dem Herrn.", "de", 0),
-        (["Herr"], "Herrlich.", "de", 1),
-        (["Herr", "Herr"], "Ein Herr.", "de", 1),
-        (["Fahrrad"], "Ein Fahrradhelm.", "de", 0),
-        (["Rad"], "Ein Fahrrad.", "de", 1),
-        (["Fahrrad"], "Die Fahrräder.", "de-AT", 0),
-        (["术语"], "这个术语是", "zh-Hans", 0),
-        (["rasch"], "Rasch kam er.", "de", 0),
-        (["alter Herr", "Herr"], "Ein alter Herr.", "de", 1),
-        (["alter Herr"], "Mit dem alten  Herrn.", "de", 0),
-        (["word"], "Words.", "en", 0),
-        (["sana"], "sanassa", "xx", 0),
+        *((["Herr"], "Ein Herr.", "de", 0), (["Herr"], "Dem Herrn.", "de", 0), (["Herr"], "Herrlich.", "de", 1)),
+        *((["Herr", "Herr"], "Ein Herr.", "de", 1), (["Fahrrad"], "Ein Fahrradhelm.", "de", 0)),
+        *((["Rad"], "Ein Fahrrad.", "de", 1), (["Fahrrad"], "Die Fahrräder.", "de-AT", 0)),
+        *((["术语"], "这个术语是", "zh-Hans", 0), (["rasch"], "Rasch kam er.", "de", 0)),
+        *((["alter Herr", "Herr"], "Ein alter Herr.", "de", 1), (["alter Herr"], "Mit dem alten  Herrn.", "de", 0)),
+        *((["word"], "Words.", "en", 0), (["sana"], "sanassa", "xx", 0)),
     ],
 )
 def test_texts_hold_translations(translations: list[str], text: str, language: str, missing: int) -> None:

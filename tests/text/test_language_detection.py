@@ -1,8 +1,12 @@
 """Language detection."""
 
+from collections.abc import Iterator
+from functools import cache
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from py3langid.langid import LanguageIdentifier
 
 from mt.text.language_detection import LanguageDetector
 
@@ -42,6 +46,14 @@ PLAIN = {
     "cs": "Muž jede na kole.",
     "zh": "一个男人骑自行车。",
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def model() -> Iterator[None]:
+    """Read the model of py3langid once, because that takes a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LanguageIdentifier, "from_model_file", cache(LanguageIdentifier.from_model_file))
+        yield
 
 
 @pytest.fixture(scope="module")

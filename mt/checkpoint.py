@@ -290,9 +290,8 @@ def read_description(folder: Path) -> Description:
     except (FileNotFoundError, NotADirectoryError) as error:
         inner = folder / "model"
         suggestion = f"; did you mean {inner}?" if (inner / "config.json").is_file() else ""
-        raise ModelError(
-            f"{folder}: no model here: the folder has no config.json; accepted: a model directory{suggestion}"
-        ) from error
+        reason = "the folder has no config.json" if folder.is_dir() else "there is no such folder"
+        raise ModelError(f"{folder}: no model here: {reason}; accepted: a model directory{suggestion}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a JSON file ({error})") from error
     version = values.get("format_version") if isinstance(values, dict) else None

@@ -13,9 +13,8 @@ from types import FrameType
 
 import structlog
 
-from mt.bundled import model_directory
 from mt.errors import MTError, problems
-from mt.interop.catalogue import HUB, hub_name, installed_folder, is_installed, models_folder
+from mt.interop.catalogue import HUB, hub_name, installed_folder, is_installed, model_path, models_folder
 from service.settings import Settings, SettingsError
 
 
@@ -29,19 +28,21 @@ def install_models(settings: Settings) -> Settings:
     folder = settings.models or models_folder()
     wanted = [str(path) for path in settings.model]
     names: dict[str, str] = {}
+    paths: dict[str, Path] = {}
     wrong = []
     for text in wanted:
         try:
             names |= {text: hub_name(text)} if text.startswith(HUB) else {}
+            paths |= {} if text.startswith(HUB) else {text: model_path(text)}
         except MTError as error:
             wrong.append(str(error))
     if wrong:
         raise SettingsError(problems("the setting model cannot be used", wrong))
-    installed = {text: installed_folder(name, folder) for text, name in names.items()}
-    for text, directory in installed.items():
-        if not is_installed(directory):
-            _import(names[text], directory)
-    return settings.model_copy(update={"model": tuple(installed.get(text) or model_directory(text) for text in wanted)})
+    for text, name in names.items():
+        paths[text] = installed_folder(name, folder)
+        if not is_installed(paths[text]):
+            _import(name, paths[text])
+    return settings.model_copy(update={"model": tuple(map(paths.__getitem__, wanted))})
 
 
 def _import(name: str, directory: Path) -> None:

@@ -12,12 +12,12 @@ from typing import Protocol
 from rich.console import Console
 
 from mt.arguments import ArgumentParser
-from mt.bundled import STARTER_MODEL, model_directory
+from mt.bundled import STARTER_MODEL
 from mt.errors import MTError
+from mt.interop.catalogue import model_path
 
 OPTIONAL = dict.fromkeys(("matplotlib", "tensorboard", "torch"), "'mt-service[training]'")
 """Argument of `pip install` that installs each optional package. Serving and translating on a CPU need none of them."""
-
 
 RUNS = Path("runs")  # folder of runs and prepared data
 UNLIMITED_WIDTH = 100_000  # columns
@@ -107,8 +107,8 @@ class CommandParser(ArgumentParser):
         """Add `--model`, by default MT_MODEL in the environment or else the starter model."""
         self.common.add_argument(
             "--model",
-            type=model_directory,
-            default=model_directory(os.environ.get("MT_MODEL") or STARTER_MODEL.name),
+            type=model_path,
+            default=os.environ.get("MT_MODEL") or STARTER_MODEL.name,
             metavar="MODEL",
             help="model directory (default: MT_MODEL in the environment, or the starter model)",
         )
@@ -147,7 +147,7 @@ class CommandParser(ArgumentParser):
     def add_ensemble(self) -> None:
         self.more.add_argument(
             "--ensemble",
-            type=Path,
+            type=model_path,
             nargs="+",
             default=[],
             metavar="MODEL",

@@ -25,6 +25,7 @@ from mt.data.corpus import read_lines
 from mt.errors import DataError, LanguageError, problems
 from mt.evaluation import sentence_bleu
 from mt.files import atomic_file
+from mt.interop.catalogue import model_path
 from mt.languages import Direction
 from mt.scoring.pair_filter import TextPair, drop_lowest, round_trip_scores
 from mt.scoring.pairs import PairScorer
@@ -101,7 +102,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--reference-file", type=Path, metavar="FILE", help="reference translations of the sources, line by line")
     more = parser.more.add_argument
     more("--drop", type=float, default=0.0, metavar="X", help="share of the pairs to drop (default: %(default)s)")
-    more("--backward", type=Path, metavar="MODEL", help="model of the reverse direction, for --drop")
+    more("--backward", type=model_path, metavar="MODEL", help="model of the reverse direction, for --drop")
     more("--device", default="auto", metavar="NAME", help="device of this model (default: %(default)s)")
     options = parser.parse_args(argv)
     if not 0 <= options.drop < 1 or bool(options.drop) != bool(options.backward):

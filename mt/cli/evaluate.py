@@ -24,13 +24,13 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from mt import evaluation
-from mt.bundled import model_directory
 from mt.cli.command import CommandParser, command, stderr_console
 from mt.cli.translation_job import search_options
 from mt.data.corpus import SentencePair, read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
 from mt.engine.devices import cpu_threads
 from mt.errors import DataError, did_you_mean
+from mt.interop.catalogue import model_path
 from mt.languages import Direction
 from mt.pipeline.translator import Translator
 
@@ -44,13 +44,13 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("evaluate", __doc__)
-    parser.add_argument("model", nargs="?", type=model_directory, help="model directory, or `starter`")
+    parser.add_argument("model", nargs="?", type=model_path, help="model directory, or `starter`")
     add = parser.common.add_argument
     parser.add_test_files("test set")
     add("--tsv", type=Path, metavar="FILE", help="test set: a tab-separated file instead of these two files")
     add("--columns", default="en,de", metavar="NAMES", help="columns of --tsv in order (default: %(default)s)")
     parser.add_languages()
-    add("--baseline", type=model_directory, metavar="MODEL", help="compare with another model by paired bootstrap")
+    add("--baseline", type=model_path, metavar="MODEL", help="compare with another model by paired bootstrap")
     add("--worst", type=int, default=0, metavar="N", help="list the N translations with the lowest scores")
     parser.add_device()
     add = parser.more.add_argument

@@ -22,7 +22,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mt.bundled import model_directory
 from mt.checkpoint import load_model
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.errors import RequestError
@@ -30,6 +29,7 @@ from mt.insight.example import describe_example
 from mt.insight.page import html_page
 from mt.insight.pictures import draw, svg
 from mt.insight.translation_record import Query, explain
+from mt.interop.catalogue import model_path
 from mt.pipeline.translator import Translator
 
 
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("explain", __doc__)
-    parser.add_argument("model", type=model_directory, nargs="?", help="model directory, or `starter`")
+    parser.add_argument("model", type=model_path, nargs="?", help="model directory, or `starter`")
     parser.add_argument("sentence", nargs="?", help="sentence to translate")
     add = parser.common.add_argument
     add("--output", type=Path, default=Path("explanation"), metavar="DIR", help="folder to write (%(default)s)")

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from mt.bundled import model_directory
 from mt.cli.command import CommandParser, command, stderr_console, tell
+from mt.interop.catalogue import model_path
 from mt.interop.ctranslate2 import export_ctranslate2
 from mt.interop.huggingface_export import export_huggingface
 from mt.interop.int8 import export_int8
@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
         f"{__doc__}\n\nFormats (each contains the tokenizer and a README; for other toolkits, the README has an "
         f"example program):\n{formats}",
     )
-    parser.add_argument("model", type=model_directory, help="model directory, or `starter`")
+    parser.add_argument("model", type=model_path, help="model directory, or `starter`")
     parser.add_argument("out", type=Path, help="folder to write; an existing model is replaced")
     parser.common.add_argument("--to", required=True, choices=FORMATS, help="format to write")
     parser.more.add_argument(

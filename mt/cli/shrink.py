@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mt.checkpoint import LoadedModel, load_model, save_model, to_arrays
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
+from mt.interop.catalogue import model_path
 from mt.interop.output import check_output
 from mt.training.student import shrink
 
@@ -52,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("shrink", __doc__)
-    parser.add_argument("model", type=Path, help="model directory of the teacher")
+    parser.add_argument("model", type=model_path, help="model directory of the teacher")
     parser.add_argument("out", type=Path, help="model directory to write; an existing model is replaced")
     add = parser.common.add_argument
     add("--encoder-layers", type=count, metavar="N", help="number of encoder layers, also more than the teacher's")

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from mt.bundled import model_directory
 from mt.errors import ModelError, did_you_mean
 from mt.interop.language_codes import LANGUAGE_TOKENS
 from mt.languages import DirectionSet
@@ -101,15 +102,28 @@ def hub_name(name: str) -> str:
     """
     asked = name.removeprefix(HUB)
     if entry := find_entry(asked):
-        revision = asked.partition("@")[1:]
-        asked = "".join((entry.repository, *revision))
+        asked = "".join((entry.repository, *asked.partition("@")[1:]))
     if NAME.fullmatch(asked) is None:
         near = did_you_mean(asked, [entry.name for entry in catalogue()])
-        raise ModelError(
-            f"{name}: no such folder or model{near}; accepted: a name that `mt-service models` lists, or owner/model "
-            "or owner/model@REVISION of the Hugging Face hub"
-        )
+        accepted = "a name that `mt-service models` lists, or owner/model or owner/model@REVISION of the hub"
+        raise ModelError(f"{name}: no such folder or model{near}; accepted: {accepted}")
     return asked
+
+
+def model_path(text: str) -> Path:
+    """Return the directory of the model that a user names: a path, `starter`, or `hub:NAME` of an installed model.
+
+    Raises: ModelError if a model of the hub is not installed, or a name of the catalogue stands where a path should.
+    """
+    path = model_directory(text)
+    if path.exists() or not (text.startswith(HUB) or find_entry(text)):
+        return path
+    if not text.startswith(HUB):
+        raise ModelError(f"there is no folder {text}; did you mean {HUB}{text}?")
+    folder = installed_folder(hub_name(text), models_folder())
+    if not is_installed(folder):
+        raise ModelError(f"{text} is not installed; run `mt-service import {text.removeprefix(HUB)}` first")
+    return folder
 
 
 def is_non_commercial(licence: str) -> bool:

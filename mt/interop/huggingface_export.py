@@ -159,10 +159,7 @@ def _tags(loaded: LoadedModel) -> dict[int, str]:
 def _config(loaded: LoadedModel) -> dict[str, Any]:
     description, model = loaded.description, loaded.description.model
     architecture = architecture_of(model)
-    separate = {
-        "decoder_vocab_size": description.vocabulary_size,
-        "share_encoder_decoder_embeddings": model.tie_source,
-    }
+    separate = {"decoder_vocab_size": description.vocabulary_size, "share_encoder_decoder_embeddings": model.tie_source}
     return {
         "architectures": [architecture.model_class],
         "model_type": architecture.model_type,

@@ -128,13 +128,11 @@ class MarianFiles:
             wrong.append(f"vocabulary files: {shown(vocabularies)}; accepted: one or two, or two in decoder.yml")
         names = [Path(str(name)).name for name in (*models, *vocabularies)]
         wrong += [f"{name} is missing" for name in dict.fromkeys(names) if not (folder / name).is_file()]
-        pieces = [
-            name if name.endswith(".spm") else f"{side}.spm" for name, side in zip(names[-2:], SIDES, strict=False)
-        ]
-        wrong += [f"{name} is missing" for name in dict.fromkeys(pieces) if not (folder / name).is_file()]
+        spms = [name if name.endswith(".spm") else f"{side}.spm" for name, side in zip(names[-2:], SIDES, strict=False)]
+        wrong += [f"{name} is missing" for name in dict.fromkeys(spms) if not (folder / name).is_file()]
         if wrong:
             raise ModelError(problems(f"{folder} cannot be imported as a Marian model", dict.fromkeys(wrong)))
-        return cls(names[0], (names[1], names[2]), (pieces[0], pieces[1]), decoder)
+        return cls(names[0], (names[1], names[2]), (spms[0], spms[1]), decoder)
 
 
 SIDES = ("source", "target")

@@ -100,6 +100,7 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         problems = {
             no_model: "no model here",
+            ("--model", f"{small_model},opus-mt-en-de"): "no folder opus-mt-en-de; did you mean hub:opus-mt-en-de?",
             (*model, "--database", str(rubbish)): f"error: the database {rubbish} cannot be used: file is not a data",
             (*no_model, "--page-memories", "house"): "the operator has no memory 'house'",
             (*no_model, "--page-memories", "", "--page-glossary", str(rubbish)): f"the glossary {rubbish} cannot be",

@@ -45,7 +45,7 @@ _GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehre
     r"|\b(?P<article>[Dd]er|[Ee]in)/(?:die|eine|e)(?P<one> (?:[a-zäöüß]{2,40} )?[A-ZÄÖÜ][a-zäöüß]{2,40})"
     r"(?:[:*]in\b|/-?in\b|\(in\))"
 )
-_RESPELLED = re.compile(r",[-–—,]|``|<<|>>|[^\W\d_]`|„[^“”\"]{1,300}\"")  # fast tests
+_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"")  # fast tests
 _RESPELLED_GERMAN = re.compile(rf"[:*·/(](?<=[a-zäöüß].)-?[Ii]n|-\r?\n|{_RESPELLED.pattern}")
 _TYPED_QUOTES = re.compile(  # ``a'', ,,a'', ,,a", >>a<< and <<a b c>>, and l`eau
     r"``(?=\S)([^`\n]{1,500}?)(?<=\S)''|,,(?=\w)([^,\"\n][^\"\n]{0,500}?)(?:''|[\"“])|>>(\w[^<>]{0,500}[^\s<>])<<"

@@ -238,7 +238,7 @@ def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
         if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
             yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
             return
-    if _TRAIL.fullmatch(paragraph):
+    if (" > " in paragraph or " » " in paragraph or " › " in paragraph) and _TRAIL.fullmatch(paragraph):
         yield from re.split("( [>»›] )", paragraph)
         return
     items, begin = [""], 0

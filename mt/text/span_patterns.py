@@ -149,9 +149,9 @@ HINTS = (  # fast tests, without a match in most sentences without spans
     re.compile(
         r"[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
         r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]|(?<=[:;=])['-]?[()\[\]DPp]|(?<==)"
-        r"|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
+        r"|(?<=et al\.)|(?<=\. cit\.)|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
     ),
-    re.compile("et al|\\. cit|yy|MM|HH|git |npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "),
+    re.compile("yy|MM|HH|git |npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "),
     re.compile(r"[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"),
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them

@@ -150,7 +150,7 @@ class TrainingConfig(Section):
     patience: int = Field(10, ge=1)
     """Training ends after this number of validations in a row without a better BLEU."""
     save_every: int = Field(500, ge=1)
-    """Number of updates between checkpoints. Each validation also writes a checkpoint."""
+    """Number of updates between checkpoints. A validation writes one, too, and so do 3 minutes without any."""
     keep_checkpoints: int = Field(5, ge=1)
     """Number of latest checkpoints to keep. The best checkpoint is kept in any case."""
     average_checkpoints: int = Field(5, ge=1)

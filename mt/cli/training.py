@@ -40,6 +40,7 @@ from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
 
 FIXED_SECTIONS = ("seed", "data", "cleaning", "tokenizer", "model", "tuning")  # --resume may not change them
+NOT_RESUMED = "no checkpoint to resume from; training begins at update 1"
 CHANGES = "recipe-changes.txt"  # in the folder of a run: keys that were changed with --resume
 USEFUL_BLEU = 5  # below, a model has not learned to translate
 Tests = dict[Direction, list[SentencePair]]  # test pairs by direction
@@ -116,8 +117,8 @@ def train(
         with atomic_file(recipe_file) as temporary:
             save_recipe(recipe, temporary)
     with Reporter(run, recipe.run_name, recipe.training, trainer.progress.updates, not world.is_main) as report:
-        if resumed:
-            report.print(f"resumed at update {trainer.progress.updates:,}")
+        if resume:
+            report.print(f"resumed at update {trainer.progress.updates:,}" if resumed else NOT_RESUMED)
         for change in changes:
             report.print(f"changed {change}")
         parameters = sum(p.numel() for p in trainer.model.parameters())

@@ -57,13 +57,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         to_states = torch.empty_like(states)
         at_labels = states.new_empty(2, len(labels), dtype=torch.float32)  # logits and probabilities of the labels
         size = max(1, chunk_size(states) // weight.shape[0])
-        for x, y, to_x, at_label in zip(
-            torch.split(states, size),
-            torch.split(labels, size),
-            torch.split(to_states, size),
-            torch.split(at_labels, size, 1),
-            strict=True,
-        ):
+        read = torch.split(states, size), torch.split(labels, size)
+        written = torch.split(to_states, size), torch.split(at_labels, size, 1)
+        for x, y, to_x, at_label in zip(*read, *written, strict=True):
             logits = x @ weight.t()  # [n, V]
             label = (torch.arange(len(y), device=y.device), y)
             at_label[0].copy_(logits[label])

@@ -54,9 +54,7 @@ class Reporter:
         if not quiet:
             _truncate_metrics(self._metrics, done)
         if MISSING_PACKAGE:
-            self.print(
-                f"no TensorBoard events or curves.png: {MISSING_PACKAGE} is missing; install mt-service[training]"
-            )
+            self.print(f"no TensorBoard, no curves.png: {MISSING_PACKAGE} is missing; install mt-service[training]")
         elif not quiet:
             self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=done + 1)
 

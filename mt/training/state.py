@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from mt.arrays import Arrays, check_arrays, load_arrays, save_arrays
+from mt.config import TrainingConfig
 from mt.data.batching import Position
 from mt.errors import ModelError, TrainingError, problems
 from mt.files import atomic_folder
@@ -125,10 +126,17 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("[0-9]*") if path.name.isdigit())
 
 
-def prune_checkpoints(folder: Path, keep: int, best_update: int) -> None:
-    """Remove incomplete checkpoints, and all others except the newest `keep` and the checkpoint of `best_update`."""
+def prune_checkpoints(folder: Path, config: TrainingConfig, best_update: int) -> None:
+    """Remove checkpoints except the newest `config.keep_checkpoints` and that of `best_update`. Remove incomplete ones.
+
+    A checkpoint that was written because of the time, or at a stop, is kept only while it is the newest one: which
+    checkpoints are averaged depends on no clock.
+    """
     for part in folder.glob(".*.part"):
         shutil.rmtree(part)
-    for path in checkpoints(folder)[:-keep]:
+    *earlier, newest = checkpoints(folder)
+    intervals = (config.save_every, config.validate_every)
+    planned = [path for path in earlier if any(int(path.name) % interval == 0 for interval in intervals)]
+    for path in {*earlier}.difference([*planned, newest][-config.keep_checkpoints :]):
         if int(path.name) != best_update:
             shutil.rmtree(path)

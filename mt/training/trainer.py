@@ -42,6 +42,7 @@ RECORD_EVERY = 10  # updates
 COVERED_SHARE = 0.999  # share of the sources of the training text that are not longer than `source_length` of the model
 MAX_SKIPPED = 5  # consecutive updates, skipped because of a loss that is not finite or a lack of memory
 MEASURED_UPDATES = range(3, 13)  # updates whose time is measured; earlier updates warm up caches
+LONGEST_UNSAVED, UNSAVED_SHARE = 3, 0.2  # maximum number of minutes between checkpoints, and share of `max_minutes`
 NAMED_PAIRS = 20  # maximum number of pairs of a batch that a message lists
 
 
@@ -143,7 +144,8 @@ class Trainer:
             report.print(f"warning: {warning}")
         began = time.monotonic() - progress.seconds
         interval = Interval()
-        over = stopped = False
+        longest = 60 * min(LONGEST_UNSAVED, UNSAVED_SHARE * (config.max_minutes or math.inf))
+        over, stopped, saved_at = False, False, progress.seconds
         if self.recipe.tuning and not progress.updates:
             progress.before = self._validation_metrics()
             report.record(0, progress.before)
@@ -154,6 +156,9 @@ class Trainer:
             over, stopped = self._is_over()
             if over or stopped:
                 break
+            if progress.updates == self._saved:
+                saved_at = progress.seconds  # equal in all processes, as `unsaved` must be: see _is_over
+            unsaved = progress.seconds - saved_at
             self._plan_updates()
             rate = self._learning_rate()
             totals = self.learn(update, rate)
@@ -174,7 +179,7 @@ class Trainer:
             if validated:
                 self._validate(report)
                 progress.seconds = time.monotonic() - began
-            if validated or progress.updates % config.save_every == 0:
+            if validated or unsaved >= longest or progress.updates % config.save_every == 0:
                 self._save()
             interval.resumed = time.monotonic()
         if progress.updates > self._saved:
@@ -397,6 +402,6 @@ class Trainer:
     def _save(self) -> None:
         if self.world.is_main:
             save_checkpoint(self.checkpoints, self.state)
-            prune_checkpoints(self.checkpoints, self.config.keep_checkpoints, self.progress.best_update)
+            prune_checkpoints(self.checkpoints, self.config, self.progress.best_update)
         self._saved = self.progress.updates
         barrier(self.world)

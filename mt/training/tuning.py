@@ -125,12 +125,9 @@ def forgetting_warning(recipe: Recipe) -> str:
     if tuning is None:
         return ""
     others = [str(direction) for direction in recipe.directions if direction not in recipe.data.directions]
-    return "; ".join(
-        [
-            *([f"only {recipe.data.directions} was trained: {', '.join(others)} may be worse now"] if others else []),
-            *([] if tuning.monitor else ["without tuning.monitor, nothing shows what the model forgot"]),
-        ]
-    )
+    warnings = [f"only {recipe.data.directions} was trained: {', '.join(others)} may be worse now"] if others else []
+    warnings += [] if tuning.monitor else ["without tuning.monitor, nothing shows what the model forgot"]
+    return "; ".join(warnings)
 
 
 def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
@@ -140,13 +137,10 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
     """
     tuning = recipe.tuning
     assert tuning is not None
-    wrong = [
-        str(direction)
-        for direction in recipe.data.directions
-        if direction not in tuning.directions and direction.target not in tokenizer.tagged_languages
-    ]
+    known = tokenizer.tagged_languages
+    wrong = [str(one) for one in recipe.data.directions if one not in tuning.directions and one.target not in known]
     if wrong:
-        tags = ", ".join(tokenizer.tagged_languages)
+        tags = ", ".join(known)
         others = f", or directions into {tags}, for which its tokenizer has tags" if tags else ""
         yield f"data.directions: {', '.join(wrong)}; accepted: the model's directions, {tuning.directions}{others}"
     if tokenizer.tags_each_side:
@@ -156,19 +150,19 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         )
     lacking = [tag for tag in recipe.data.source_tags if tag not in tokenizer.source_tags]
     if lacking:
-        known = ", ".join(tokenizer.source_tags)
-        accepted = f"source tags of the model to tune, {known}" if known else "none"
+        names = ", ".join(tokenizer.source_tags)
+        accepted = f"source tags of the model to tune, {names}" if names else "none"
         yield f"data.train: source_tag {', '.join(lacking)}, which the model's tokenizer lacks; accepted: {accepted}"
     if recipe.tokenizer.dropout and not (tokenizer.is_bpe and tokenizer.target.is_bpe):
         yield f"tokenizer.dropout = {recipe.tokenizer.dropout}, but the model's tokenizer is not BPE; accepted: 0"
     with torch.device("meta"), SkipInitialization():
         model = new_model(recipe, tokenizer)
         _freeze(model, recipe)
-    names = [name for name, _ in model.named_parameters()]
-    unknown = [pattern for pattern in tuning.frozen if not any(fnmatchcase(name, pattern) for name in names)]
+    weights = [name for name, _ in model.named_parameters()]
+    unknown = [pattern for pattern in tuning.frozen if not any(fnmatchcase(name, pattern) for name in weights)]
     for pattern in unknown:
-        hint = did_you_mean(pattern, _patterns(names))
-        hint = hint or f" (parameters begin with {', '.join(dict.fromkeys(name.split('.')[0] for name in names))})"
+        hint = did_you_mean(pattern, _patterns(weights))
+        hint = hint or f" (parameters begin with {', '.join(dict.fromkeys(name.split('.')[0] for name in weights))})"
         yield f"tuning.frozen: {pattern!r} matches no parameter{hint}"
     if not any(parameter.requires_grad for parameter in model.parameters()):
         yield f"tuning.frozen = {list(tuning.frozen)}, but no parameter is left to train; accepted: fewer patterns"

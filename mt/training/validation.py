@@ -39,9 +39,7 @@ class Validation:
         limit = recipe.model.max_length
         self.pair_indices = _pairs_within(data.valid, limit)
         self.sets = {"valid_loss": (data.valid, self.pair_indices)}
-        self.sets |= {
-            f"{MONITORED}{path}": (corpus, _pairs_within(corpus, limit)) for path, corpus in data.monitor.items()
-        }
+        self.sets |= {f"{MONITORED}{path}": (one, _pairs_within(one, limit)) for path, one in data.monitor.items()}
         for dataset, pair_indices in self.sets.values():
             if not len(pair_indices):
                 raise TrainingError(
@@ -120,10 +118,8 @@ class Validation:
         return [CalibrationPair(direction=pair, source=source, target=target) for pair, source, target in texts]
 
     def _evenly_spaced(self, count: int) -> np.ndarray:
-        pair_indices = self.pair_indices
-        chosen: np.ndarray = pair_indices[
-            np.linspace(0, len(pair_indices) - 1, min(count, len(pair_indices))).astype(int)
-        ]
+        pairs = self.pair_indices
+        chosen: np.ndarray = pairs[np.linspace(0, len(pairs) - 1, min(count, len(pairs))).astype(int)]
         return chosen
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from mt.config import TrainingConfig
 from mt.data.batching import Position
 from mt.distributed import World
 from mt.errors import ModelError, MTError, TrainingError
@@ -145,22 +146,27 @@ def test_state_that_is_not_a_runs(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keep", "best", "left"),
+    ("keep", "best", "save_every", "left"),
     [
-        (2, 4, [4, 5]),
-        (2, 1, [1, 4, 5]),
-        (1, 3, [3, 5]),
-        (9, 1, [1, 2, 3, 4, 5]),
-        (2, 0, [4, 5]),  # nothing was validated yet
+        (2, 4, 1, [4, 5]),
+        (2, 1, 1, [1, 4, 5]),
+        (1, 3, 1, [3, 5]),
+        (9, 1, 1, [1, 2, 3, 4, 5]),
+        (2, 0, 1, [4, 5]),  # nothing was validated yet
+        (9, 4, 2, [2, 3, 4, 5]),  # 1 was written because of the time; 3 is validated, 5 is the newest
+        (2, 1, 2, [1, 4, 5]),
+        (2, 3, 500, [3, 5]),
+        (1, 0, 500, [5]),
     ],
 )
-def test_the_last_and_the_best_are_kept(tmp_path: Path, keep: int, best: int, left: list[int]) -> None:
+def test_the_last_and_the_best_are_kept(tmp_path: Path, keep: int, best: int, save_every: int, left: list[int]) -> None:
     state = new_state(1, updates=1)
     for state.progress.updates in range(1, 6):
         save_checkpoint(tmp_path, state)
     (tmp_path / ".00000006.part").mkdir()  # a kill left it half written
     (tmp_path / "00000001-mine").mkdir()  # a user put it there
-    prune_checkpoints(tmp_path, keep, best)
+    config = TrainingConfig(keep_checkpoints=keep, save_every=save_every, validate_every=3)
+    prune_checkpoints(tmp_path, config, best)
     assert [int(path.name) for path in checkpoints(tmp_path)] == left
     assert not (tmp_path / ".00000006.part").exists()
     assert (tmp_path / "00000001-mine").exists()

@@ -1,3 +1,4 @@
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
@@ -16,7 +17,7 @@ from mt.errors import TrainingError
 from mt.model.transformer import Transformer
 from mt.training.card import Published, write_card
 from mt.training.loss import batch_loss
-from mt.training.state import trained
+from mt.training.state import checkpoints, trained
 from mt.training.trainer import Trainer
 from tests.training.conftest import equal, finish, metrics, train, weights_of
 from tests.weights import load_weights
@@ -208,6 +209,29 @@ def test_a_run_that_resumes_while_its_speed_is_measured_plans_as_well(
     assert again.resume() and again.progress.updates == 8 and train(again) is True
     updates, planned = again.progress.updates, again.progress.planned_updates
     assert updates > 30 and abs(planned - updates) <= 0.15 * updates
+
+
+@pytest.mark.parametrize(("minutes", "most"), [(1, 12), (None, 180)])
+def test_a_run_that_is_killed_loses_minutes_at_most(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, minutes: float | None, most: float
+) -> None:
+    """Each reading of the clock takes a second; neither `save_every` nor `validate_every` updates are done."""
+    clock = count()
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
+    trainer = make_trainer("run", "training.save_every=500", "training.validate_every=500")
+    trainer.config = TrainingConfig(max_minutes=minutes, max_updates=200, optimizer="adam", batch_tokens=128)
+    lost = []
+
+    def loss(model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
+        saved = checkpoints(trainer.checkpoints)
+        state = json.loads((saved[-1] / "state.json").read_text()) if saved else {"seconds": 0}
+        lost.append(trainer.progress.seconds - state["seconds"])
+        assert len(saved) <= 1, "written because of the time, a checkpoint replaces the one before"
+        return batch_loss(model, batch, smoothing)
+
+    trainer.loss = loss
+    assert train(trainer) is True
+    assert most <= max(lost) <= most + 15
 
 
 def test_a_run_leaves_metrics_curves_events_and_a_last_checkpoint(make_trainer: MakeTrainer) -> None:

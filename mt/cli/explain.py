@@ -79,12 +79,7 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
     if options.beam_size is not None:
         search = replace(search, beam_size=options.beam_size)
     explanation = explain(
-        loaded,
-        options.sentence,
-        source=options.source,
-        target=options.target,
-        query=query,
-        options=search,
+        loaded, options.sentence, source=options.source, target=options.target, query=query, options=search
     )
     pictures = draw(explanation)
     if options.only is not None and options.only not in pictures:

@@ -76,12 +76,7 @@ class TranslationJob:
         """Load the model. Raises: MTError if the model cannot be loaded or does not support an option."""
         backend = "torch" if options.sample and options.backend == "auto" else options.backend
         translator = Translator.load(
-            options.model,
-            options.device,
-            options.dtype,
-            options.threads,
-            others=options.ensemble,
-            backend=backend,
+            options.model, options.device, options.dtype, options.threads, others=options.ensemble, backend=backend
         )
         target = translator.direction_of(options.source, options.target)[1]
         formality = chosen_formality(options.formality, target)

@@ -66,10 +66,9 @@ class TranslationRoutes:
         return self._routes[direction]
 
     def _find(self, source: str, target: str) -> TranslationRoute:
+        accepted = listing(self.targets_of(source)) or "none"
         if source in self.languages and target not in self.languages:
-            raise UnsupportedLanguage(
-                f"{shorten(target)} is not supported", accepted=listing(self.targets_of(source)) or "none"
-            )
+            raise UnsupportedLanguage(f"{shorten(target)} is not supported", accepted=accepted)
         self.check_supported(source, target)
         if source == target:
             return ()
@@ -79,10 +78,8 @@ class TranslationRoutes:
         pivots = sorted((tag for tag in direct if target in self._direct.get(tag, ())), key=pivot_order)
         if pivots:
             return (Direction(source, pivots[0]), Direction(pivots[0], target))
-        raise UnsupportedLanguage(
-            f"{describe(target)} is not available as a target language from {describe(source)}",
-            accepted=listing(self.targets_of(source)) or "none",
-        )
+        problem = f"{describe(target)} is not available as a target language from {describe(source)}"
+        raise UnsupportedLanguage(problem, accepted=accepted)
 
     def check_supported(self, *codes: str) -> None:
         """Raise UnsupportedLanguage if a code is unknown. The message lists the unknown and the known languages."""

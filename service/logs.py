@@ -26,8 +26,10 @@ LOG_EVENTS = {
     "(model, reason).",
     "the folder of models is empty: the starter model is served; put models there, then reload": "The folder of the "
     "setting models, such as a new volume, has no file (folder).",
+    "new database created": "The file of the setting database did not exist (path).",
     "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
     "no model translates the languages of glossary terms": "Some terms never apply (path, line, direction).",
+    "no key is valid: every request will be refused": "The setting require_key is set (path).",
     "no key is required": "The service listens beyond this machine without require_key: every machine that reaches it "
     "may translate (host).",
     "no model is named: the starter model is served": "Neither model nor models is set; this model is for trying out.",
@@ -66,9 +68,8 @@ class RequestRecord:
 
     caller: str = ""  # a network address until the caller is admitted
     characters: int = 0
-    phases: dict[Phase, float] = field(
-        default_factory=dict
-    )  # seconds; of a request with several parts, those of the slowest
+    # seconds; of a request with several parts, those of the slowest
+    phases: dict[Phase, float] = field(default_factory=dict)
     models: set[str] = field(default_factory=set)  # names
     code: str = ""  # of the error, which is logged in place of its message, because that may quote the client
 

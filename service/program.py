@@ -13,8 +13,8 @@ Further examples: all models of a volume, in a container; API keys; a proxy in f
     python -m service --models models --root-path /translator --trusted-proxies 10.0.0.1
 
 At SIGTERM or Ctrl-C the service refuses new requests, answers the accepted requests and exits with status 0; a second
-signal ends it at once. At SIGHUP it loads model directories that have changed, or are new in --models, while it answers
-requests. If a model or a setting cannot be used, it prints a message on stderr and exits with status 2.
+signal ends it at once. At SIGHUP it loads changed model directories, new ones in --models and the glossary of the page,
+while it answers requests. If a model or a setting cannot be used, it prints a message on stderr and exits with status 2.
 """
 
 import argparse
@@ -35,6 +35,7 @@ from mt.arguments import ArgumentParser
 from mt.errors import MTError, did_you_mean, problems
 from mt.languages import language_name
 from mt.text.normalise import normalise_text
+from service.access.api_keys import list_keys
 from service.access.database import Database
 from service.app import create_app
 from service.freed_memory import return_large_blocks
@@ -138,12 +139,19 @@ async def serve(settings: Settings) -> None:
         OfferedGlossaryError: if the glossary of the page cannot be used.
         SettingsError: if the service cannot listen on the address, or a memory of the page does not exist.
     """
+    is_new = settings.database is not None and not settings.database.exists()
     with (
         SignalHandlers(settings.grace_seconds) as signals,
         bind(settings.host, settings.port) as listener,
         Database.open(settings.database) as database,
     ):
         preparing = asyncio.create_task(asyncio.to_thread(load_tables))
+        if is_new:
+            structlog.get_logger().info("new database created", path=str(settings.database))
+        if settings.require_key and all(key.revoked for key in database.read_sync(list_keys)):
+            structlog.get_logger().warning(
+                "no key is valid: every request will be refused", path=str(settings.database)
+            )
         check_page_memories(settings, database)
         fleet = Fleet(settings)
         app = create_app(settings, fleet, database)  # reads the glossary of the page before the models are loaded
@@ -175,8 +183,7 @@ def check_page_memories(settings: Settings, database: Database) -> None:
     if not settings.page_memories:
         return
     owned = database.read_sync(partial(list_owned, owner=OPERATOR))  # no other process's lock delays a reader
-    later = [SUGGESTIONS] if settings.suggestions else []  # the first suggestion creates this memory
-    known = [*(memory.name for memory in owned), *later]
+    known = [memory.name for memory in owned] + [SUGGESTIONS] * settings.suggestions  # the first one creates it
     if unknown := [name for name in settings.page_memories if name not in known]:
         wrong = [f"the operator has no memory {name!r}{did_you_mean(name, known)}" for name in unknown]
         accepted = ", ".join(dict.fromkeys(known)) or "a memory that `mt-service memory import` has stored"

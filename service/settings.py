@@ -39,9 +39,7 @@ def _host_or_network(value: str) -> str:
         try:
             ip_network(value)
         except ValueError as error:
-            raise ValueError(
-                f"{error}; accepted: an address or a network such as 10.0.0.1 or 10.0.0.0/8, or * for all"
-            ) from None
+            raise ValueError(f"{error}; accepted: an address or a network such as 10.0.0.0/8, or * for all") from None
     return value
 
 
@@ -282,9 +280,7 @@ class Settings(BaseSettings):
         if self.require_key and self.database is None:
             raise ValueError("require_key is set, but database is not; accepted: a database that mt-service keys wrote")
         if not self.public_metrics and self.admin_key is None:
-            raise ValueError(
-                "public_metrics is off, but admin_key is not set. Set admin_key, the key for reading the metrics"
-            )
+            raise ValueError("public_metrics is off, but admin_key is not set. Set admin_key, which reads the metrics")
         return self
 
 

@@ -4,10 +4,10 @@
     mt-service calibrate runs/mine/model --tsv dev.tsv en,de --other-tsv news.tsv en,de
 
 `mt-service train` calibrates a model on its validation set. Use this command for imported models, and for models that
-translate text of another kind than their training text. Give about a thousand sentence pairs that are not training
-data. With --other-tsv, the confidence also holds for text of other kinds, such as news for a model of captions. On a
-CPU, `--dtype auto` then selects int8, unless the probabilities of this text in int8 differ too much from those in
-float32.
+translate text of another kind than their training text. Give about a thousand sentence pairs (at least 200) that are
+not training data. With --other-tsv, the confidence also holds for text of other kinds, such as news for a model of
+captions. On a CPU, `--dtype auto` then selects int8, unless the probabilities of this text in int8 differ too much from
+those in float32.
 """
 
 import argparse
@@ -25,7 +25,9 @@ from mt.engine.backends.cpu import store_loss
 from mt.errors import DataError
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.translator import Translator
-from mt.training.confidence import fit_confidence
+from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
+
+LEAST_PAIRS = 200  # with fewer, the line that is fitted says more about the sentences than about the model
 
 
 @command
@@ -65,6 +67,11 @@ def calibrate(options: argparse.Namespace, console: Console) -> None:
         pairs = _pairs(direction, read_parallel(options.source_file, options.reference_file))
     others = _read_tsvs(options.other_tsv, translator.directions)
     texts = [pair for pair in pairs if pair.source.strip()]
+    if len(texts) < LEAST_PAIRS:
+        raise DataError(
+            f"the text has {len(texts):,} pairs with a source, too few to fit the confidence of the model; accepted: "
+            f"at least {LEAST_PAIRS}, better {CONFIDENCE_PAIRS:,}, that are not training data. Nothing is written"
+        )
     save_calibration(options.model, texts[:: max(1, -(-len(texts) // CALIBRATION_PAIRS))])
     store_loss(options.model)
     translator = Translator.load(options.model, options.device)  # in int8 if the calibration text allows it

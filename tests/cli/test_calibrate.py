@@ -10,7 +10,7 @@ import torch
 
 from mt import Translator
 from mt.checkpoint import load_model, save_calibration
-from mt.cli.calibrate import main
+from mt.cli.calibrate import LEAST_PAIRS, main
 from mt.description import CalibrationPair, Confidence
 from mt.errors import DataError
 from mt.evaluation import sentence_chrf
@@ -19,6 +19,7 @@ from mt.training.confidence import fit_confidence
 from tests.conftest import sentences
 
 SOURCES = sentences(12)
+TIMES = -(-LEAST_PAIRS // len(SOURCES))
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def files(model: Path, tmp_path: Path) -> list[str]:
     """A corpus whose references are what the model writes, but for every third."""
     translations = [item.text for item in Translator.load(model, "cpu").translate_many(SOURCES)]
     references = ["Haus" if number % 3 == 0 else text for number, text in enumerate(translations)]
-    for name, lines in {"en": [*SOURCES, ""], "de": [*references, ""]}.items():
+    for name, lines in {"en": [*SOURCES * TIMES, ""], "de": [*references * TIMES, ""]}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return ["--source-file", str(tmp_path / "en"), "--reference-file", str(tmp_path / "de")]
 
@@ -40,13 +41,15 @@ def test_a_model_is_given_its_confidence(model: Path, files: list[str]) -> None:
     assert main([str(model), *files]) == 0
     written = json.loads((model / "confidence.json").read_text(encoding="utf-8"))
     assert written.keys() == {"slope", "exponent", "intercept", "token_length", "max_novelty", "sentences"}
-    translations = Translator.load(model, "cpu").translate_many(SOURCES, sentences=True)
+    translations = Translator.load(model, "cpu").translate_many(SOURCES * TIMES, sentences=True)
     decoded = [
         (item, text)
         for item, text in zip(translations, Path(files[-1]).read_text(encoding="utf-8").splitlines(), strict=False)
         if item.confidence
     ]
-    assert len(SOURCES) / 2 < written["sentences"] == len(decoded)  # without a word, a sentence has no confidence
+    assert (
+        TIMES * len(SOURCES) / 2 < written["sentences"] == len(decoded)
+    )  # without a word, a sentence has no confidence
     confidence = mean(item.confidence or 0 for item, _ in decoded)
     chrf = mean(sentence_chrf([item.text for item, _ in decoded], [text for _, text in decoded])) / 100
     assert confidence == pytest.approx(chrf, rel=0.01)  # least squares keep the mean, except for limits 0 and 1
@@ -58,14 +61,26 @@ def test_a_model_is_given_text_to_check_int8_with(model: Path, files: list[str])
     save_calibration(model, [pair])
     assert main([str(model), *files]) == 0
     kept, *added = load_model(model).calibration
-    assert kept == pair and [item.source for item in added] == SOURCES
+    assert kept == pair and {item.source for item in added} == {*SOURCES}
     save_calibration(model, added[:2])
     assert load_model(model).calibration == (pair, *added[:2])
 
 
+def test_few_pairs_leave_the_confidence_as_it_is(
+    model: Path, files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(model), *files]) == 0
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    for path in map(Path, files[1::2]):
+        path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[: LEAST_PAIRS - 1]))
+    assert main([str(model), *files]) == 2
+    assert "the text has 199 pairs with a source" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
 def test_text_of_other_kinds_is_fitted_but_stays_unfamiliar(several_directions: Path, tmp_path: Path) -> None:
     model = Path(shutil.copytree(several_directions, tmp_path / "model"))
-    for name, lines in {"dev": SOURCES[:8], "news": [text.upper() for text in SOURCES]}.items():
+    for name, lines in {"dev": SOURCES[:8] * 2 * TIMES, "news": [text.upper() for text in SOURCES]}.items():
         (tmp_path / name).write_text("".join(f"{line}\tHaus\n" for line in lines), encoding="utf-8")
 
     def calibrated(*options: str) -> Confidence:

@@ -64,6 +64,8 @@ MISTAKES = {
     "calibrate MODEL --source-file in.en --reference-file in.en --source de": "no direction from de; accepted: en-de",
     "calibrate MODEL --tsv test.tsv en,de --source en": "--source and --target require --source-file",
     "calibrate MODEL --tsv test.tsv en,fr": "the languages are en,fr; accepted: the languages of one of en-de",
+    "calibrate MODEL --tsv test.tsv en,de": "has 4 pairs with a source, too few to fit the confidence of the model; "
+    "accepted: at least 200, better 1,000",
     # other verbs
     "fetch multi30": "did you mean multi30k?",
     "fetch tatoeba-en-xx": "tatoeba-en-de",

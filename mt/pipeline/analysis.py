@@ -8,6 +8,7 @@ from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
 from mt.text import casing, names, protect, symbols
 from mt.text.alignment import Range
+from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
 from mt.text.terms import TermMatch
 
@@ -62,7 +63,7 @@ def has_text(text: str) -> bool:
 def _bare_term(sentence: str, matches: Sequence[TermMatch]) -> str | None:
     """Return the translation of the glossary term that is the whole sentence; None for other sentences."""
     match matches:
-        case [TermMatch(begin=0, end=end, translation=str(translation), inflected=False)] if end == len(sentence):
+        case [TermMatch(0, end, str(translation), NounNumber.SINGULAR)] if end == len(sentence):
             return translation
     return None
 

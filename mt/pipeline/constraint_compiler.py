@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mt.decoding.term_constraints import UNLIMITED, TermConstraints
 from mt.text.alignment import is_in_word, is_wide
-from mt.text.inflection import add_umlaut, has_endings, inflected_forms
+from mt.text.inflection import NounNumber, has_endings, inflected_forms
 from mt.text.term_index import case_variants
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
@@ -29,16 +29,9 @@ Each is a combination of two properties of a piece: whether it ends the previous
 """
 
 _FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that occur in required or banned words; column 0 is padding
+_FEW_FORMS = 8  # as of a noun in a language with rules for nouns
 _CACHED_AUTOMATA = 256  # number of cached automata; each takes some kilobytes
 _CACHED_CONSTRAINTS = 16  # number of cached constraints; sentences of a text often need the same terms
-
-
-@dataclass(frozen=True)
-class InflectionPolicy:
-    """Rules that decide which forms of a word count as occurrences of the word."""
-
-    compound: bool = False  # whether the beginning of a longer word counts
-    inflected: bool = False  # whether all forms count, or only the singular forms
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,8 @@ class RequiredTerm:
     count: int
     repeatable: bool
     displaced: tuple[str, ...] = ()  # words that the model wrote in place of the translation
-    policy: InflectionPolicy = InflectionPolicy()
+    number: NounNumber = NounNumber.SINGULAR  # the forms that count
+    compound: bool = False  # whether the beginning of a longer word counts
 
 
 @dataclass(eq=False)
@@ -93,9 +87,9 @@ class ConstraintCompiler:
     ) -> TermConstraints:
         """Return constraints that require terms and ban words in translations in `language`.
 
-        A required term may have any form that its `policy` permits. Words are banned in the given form only. After
-        `patience` steps, a search stops as soon as it has one hypothesis with all terms. `threshold` is the difference
-        of log-probabilities at which the search drops a hypothesis (ConstrainedBeamSearch).
+        A required term may have any form of its `number`. Words are banned in the given form only. After `patience`
+        steps, a search stops as soon as it has one hypothesis with all terms. `threshold` is the difference of
+        log-probabilities at which the search drops a hypothesis (ConstrainedBeamSearch).
         """
         compiled = self._compiled(tuple(required), tuple(banned), language)
         return replace(compiled, patience=patience, threshold=threshold)
@@ -110,19 +104,19 @@ class ConstraintCompiler:
 
     def _compile(self, required: tuple[RequiredTerm, ...], banned: tuple[str, ...], language: str) -> TermConstraints:
         """Return the constraints of `compile`, with the default patience and threshold."""
-        automata = [self._automaton(term.translation, language, term.policy) for term in required]
-        automata += [self._automaton(word, "", InflectionPolicy()) for word in banned]
+        automata = [self._automaton(term.translation, language, term.number, term.compound) for term in required]
+        automata += [self._automaton(word, "", NounNumber.SINGULAR, False) for word in banned]
         ids = sorted({id for automaton in automata for arcs in automaton.arcs.values() for id in arcs})
         nodes = sum(automaton.size for automaton in automata) + 1
         tables = _Tables(self._classes, np.asarray(ids, dtype=np.int64), nodes)
         of_banned = [0] * (len(automata) - len(required))
         begins = [automaton.proposed[1] for automaton in automata]
+        endings = [0.0 if term.number is not NounNumber.SINGULAR else OTHER_FORM_COST for term in required]
         costs = [
-            [0.0 if term.policy.inflected or id in self._first_ids(term.translation) else OTHER_FORM_COST for id in ids]
-            for term, ids in zip(required, begins, strict=False)
+            [0.0 if id in self._first_ids(term.translation) else cost for id in ids]
+            for term, ids, cost in zip(required, begins, endings, strict=False)
         ]
         cues = [[id for word in term.displaced for id in self._first_ids(word)] for term in required]
-        endings = [0.0 if term.policy.inflected else OTHER_FORM_COST for term in required]
         return TermConstraints(
             starts=tuple(tables.add(automaton) for automaton in automata),
             columns=tables.columns,
@@ -161,14 +155,15 @@ class ConstraintCompiler:
                 columns[id] = 1 + 2 * (not is_in_word(piece[0])) + is_in_word(piece[-1])
         return columns
 
-    def _build(self, word: str, language: str, policy: InflectionPolicy) -> Automaton:
+    def _build(self, word: str, language: str, number: NounNumber, compound: bool) -> Automaton:
         """Return the automaton of all forms of a word in a language, or of the word alone if `language` is empty."""
-        automaton = Automaton(open_ended=policy.compound or bool(language and not has_endings(language)))
-        for form in inflected_forms(word, language, not policy.inflected):
+        automaton = Automaton(open_ended=compound or bool(language and not has_endings(language)))
+        forms = [*inflected_forms(word, language, number), *([f"{word}s"] if compound else [])]  # as Rechnungsnummer
+        for form in forms:
             for variant in case_variants(form):
                 self._spell(automaton, SPACE_MARK + variant.replace(" ", SPACE_MARK))
         if language:
-            for ids in self._usual_spellings(word, language, not policy.inflected):
+            for ids in self._usual_spellings(word, forms):
                 self._propose(automaton, ids)
         return automaton
 
@@ -205,19 +200,14 @@ class ConstraintCompiler:
             if min(ids) >= 0:
                 yield ids, place + 1
 
-    def _usual_spellings(self, word: str, language: str, singular: bool) -> Iterator[list[int]]:
-        """Yield the usual ids of each form of `word` that the model probably knows.
-
-        These forms are the word itself, forms that begin with the pieces of the word, and forms with an umlaut.
-        """
+    def _usual_spellings(self, word: str, forms: Sequence[str]) -> Iterator[list[int]]:
+        """Yield the usual ids of each form of `word`; of many, only those that begin with its pieces."""
         base = self._encode(word)
-        umlaut = add_umlaut(word, language)
-        for form in inflected_forms(word, language, singular):
-            for variant in case_variants(form):
-                ids = self._encode(variant)
-                shares = ids[: len(base) - 1] == base[:-1] and (len(ids) <= len(base) or ids[len(base) - 1] == base[-1])
-                if shares or (umlaut != word and variant.startswith(umlaut)) or variant in case_variants(word):
-                    yield ids
+        for variant in (variant for form in forms for variant in case_variants(form)):
+            ids = self._encode(variant)
+            shares = ids[: len(base) - 1] == base[:-1] and (len(ids) <= len(base) or ids[len(base) - 1] == base[-1])
+            if len(forms) <= _FEW_FORMS or shares or variant in case_variants(word):
+                yield ids
 
     def _encode(self, word: str) -> list[int]:
         """Return the ids of a word inside a sentence. In a script without spaces, the space mark is omitted."""

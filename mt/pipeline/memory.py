@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mt.pipeline.results import Alternative
+from mt.pipeline.term_words import mark_compounds
 from mt.pipeline.variants import SentenceContext, link_texts
 from mt.text import protect
 from mt.text.alignment import Range
@@ -41,6 +42,7 @@ async def repair_match(
     text = repair(*links) if links else None
     if text is None or any(span.text in plain and span.text not in text for span in protect.find_spans(sentence, kept)):
         return alternatives
-    if missing_terms(context.terms.find(sentence, context.source, kept), text, context.target):
+    terms = context.terms.find(sentence, context.source, kept)
+    if links and missing_terms(mark_compounds(terms, links[1], context.target), text, context.target):
         return alternatives
     return (replace(alternatives[0], text=text, match=match.score), *alternatives[1:])

@@ -12,7 +12,7 @@ from mt.languages import likely_script
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative, with_text
-from mt.pipeline.terms import greedy, is_endless, translate_directly, translate_from_draft, translate_with_terms
+from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
 from mt.pipeline.unknown_words import copy_unknown_words
 from mt.pipeline.variants import (
     DecodedVariant,
@@ -120,7 +120,9 @@ async def _translate_terms(
         return None
     draft = max(drafts, key=lambda draft: draft.best.score)
     text = (await restore(draft, context))[0].text
-    return None if _needs_repair(draft, text, context) else await translate_from_draft(draft, text, any_case, context)
+    if _needs_repair(draft, text, context):
+        return None
+    return (await search_with_terms(draft, text, any_case, context))[2] or None
 
 
 def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) -> bool:

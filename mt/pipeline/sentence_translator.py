@@ -169,7 +169,7 @@ class SentenceTranslator:
         pieces, observation = alternative.pieces, Observation(log_probabilities, len(alternative.text))
         required = {term.translation for term in terms if term.translation}
         text = "".join(pieces).replace(SPACE_MARK, " ") if required else ""
-        places = [place for term in required for place in find_translation(term, text, self.context.target)]
+        places = [place for term in required for place in find_translation(term, text, self.context.target, True)]
         begins = [0, *accumulate(map(len, pieces))] if places else []  # the last is that of EOS
         if places and len(begins) == len(log_probabilities):  # a sentence in parts has several EOS
             free = [n for n, begin in enumerate(begins) if not any(low < begin < high for low, high in places)]

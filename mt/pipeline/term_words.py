@@ -2,16 +2,21 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from mt.text.alignment import CLOSING, Range, UnitLinks
+from mt.text.inflection import forms_compounds, inflected_forms
 from mt.text.term_index import case_variants
-from mt.text.terms import TermMatch, find_translation, missing_terms
+from mt.text.terms import LEAST_NOUN, TermMatch, find_translation, missing_terms
 
 MIN_WEIGHT = 0.1
 """Minimum attention weight from a target word to a term. Words with less weight do not translate the term."""
 
 SURE_WEIGHT = 0.7
 """Minimum attention weight at which a word always translates a term, even if another word has a higher weight."""
+
+MIN_SHARE = 0.2
+"""Minimum attention weight from a compound to each of the source words that it translates. No other word has twice."""
 
 _MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
 CAPITALIZED_NOUNS = frozenset({"de", "lb"})
@@ -32,19 +37,16 @@ def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
     return displaced
 
 
-def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return, for each required translation, other target words that translate the same term a second time."""
-    matches = list(matches)
-    occurrences = [
-        span for match in matches for span in find_translation(match.translation or "", links.target, language)
-    ]
-    duplicates: dict[str, list[str]] = {}
-    for match in matches:
-        for begin, end in (links.right[unit] for unit in _units_of_term(match, links)):
-            overlaps = any(begin < span[1] and end > span[0] for span in occurrences)
-            if not overlaps and can_ban(links.target[begin:end], match.translation or "", begin == 0, language):
-                duplicates.setdefault(match.translation or "", []).append(links.target[begin:end])
-    return duplicates
+def is_translated_twice(matches: Sequence[TermMatch], links: UnitLinks, language: str) -> bool:
+    """Return whether another target word than the required translation translates a term, too."""
+    terms = {(match.translation or "", match.compound) for match in matches}
+    places = [place for term, joined in terms for place in find_translation(term, links.target, language, joined)]
+    return any(
+        not any(begin < place[1] and end > place[0] for place in places)
+        and can_ban(links.target[begin:end], match.translation or "", begin == 0, language)
+        for match in matches
+        for begin, end in (links.right[unit] for unit in _units_of_term(match, links))
+    )
 
 
 def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, language: str) -> str:
@@ -62,7 +64,8 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
         place = next((place for unit in units for place in _find_unit(text, links, unit, taken)), None)
         if place is not None:
             begin, end = place
-            written = case_variants(translation)[-1 if begin == 0 else 0]
+            form = inflected_forms(translation, language, match.number)[0]
+            written = case_variants(form)[-1 if begin == 0 else 0]
             text = text[:begin] + written + text[end:]
             moved = len(written) - (end - begin)
             taken = [(low + moved, high + moved) if low >= end else (low, high) for low, high in taken]
@@ -86,12 +89,22 @@ def _units_of_term(term: TermMatch, links: UnitLinks) -> list[int]:
     ]
 
 
-def is_part_of_word(term: TermMatch, links: UnitLinks) -> bool:
-    """Return whether a target word, such as a compound, translates both the term and an adjacent source word."""
-    neighbours = [unit for unit in links.left if unit[1] <= term.begin][-1:]
-    neighbours += [unit for unit in links.left if unit[0] >= term.end][:1]
-    weights = [links.weights_from(neighbour) for neighbour in neighbours]
-    return any(row[unit] >= MIN_WEIGHT for unit in _units_of_term(term, links) for row in weights)
+def mark_compounds(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> list[TermMatch]:
+    """Return the matches, with `compound` where one target word translates the term and a noun beside it."""
+    long = [unit for unit, (begin, end) in enumerate(links.right) if end - begin >= LEAST_NOUN]
+
+    def words(source: Range) -> set[int]:
+        weights = links.weights_from(source)
+        least = max(MIN_SHARE, max((weights[unit] for unit in long), default=0) / 2)
+        return {unit for unit in long if weights[unit] >= least}
+
+    marked = []
+    for match in matches:
+        nouns = [unit for unit in links.left if unit[0] >= match.end][:1]
+        nouns += [unit for unit in links.left if unit[1] <= match.begin][-3:]
+        joined = [words(noun) & words((match.begin, match.end)) for noun in nouns if noun[1] - noun[0] >= LEAST_NOUN]
+        marked.append(replace(match, compound=any(joined) and forms_compounds(match.translation or "", language)))
+    return marked
 
 
 def can_ban(word: str, translation: str, first: bool, language: str) -> bool:

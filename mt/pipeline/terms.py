@@ -8,15 +8,15 @@ from itertools import chain
 
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
-from mt.pipeline.constraint_compiler import InflectionPolicy, RequiredTerm
+from mt.pipeline.constraint_compiler import RequiredTerm
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
 from mt.pipeline.term_words import (
     CAPITALIZED_NOUNS,
     can_ban,
     displaced_words,
-    duplicate_words,
-    is_part_of_word,
+    is_translated_twice,
+    mark_compounds,
     substitute_terms,
 )
 from mt.pipeline.variants import (
@@ -29,11 +29,8 @@ from mt.pipeline.variants import (
 )
 from mt.text import protect, repetition
 from mt.text.alignment import UnitLinks
-from mt.text.inflection import forms_compounds
-from mt.text.terms import TermMatch, find_translation, missing_terms
-
-MAX_SEARCHES = 2
-"""Maximum number of constrained searches of one sentence."""
+from mt.text.inflection import NounNumber
+from mt.text.terms import NOUN_AFTER, TermMatch, find_translation, is_beside_noun, missing_terms
 
 MIN_BEAMS = 8
 """Minimum number of beams of a constrained search. They are divided among hypotheses with 0, 1, 2, ... terms. This and
@@ -76,28 +73,17 @@ async def translate_with_terms(
     If the best alternative lacks a term, a constrained search requires all terms and bans the words that the model
     wrote in place of the missing terms. If no search succeeds, the terms are substituted into the best alternative.
     """
-    wanted = _wanted_terms(decoded.variant, any_case, context)
-    if not missing_terms(wanted, alternatives[0].text, context.target):
+    wanted, links, complete = await search_with_terms(decoded, alternatives[0].text, any_case, context)
+    if links is None:
         return _with_all_terms(wanted, alternatives, context.target) if wanted else alternatives
-    links = await _unit_links(decoded, context)
-    if complete := await _search_with_terms(decoded, alternatives[0].text, wanted, links, context):
+    if complete:
         return complete
+    for number, match in enumerate(wanted):  # of a compound, with a hyphen
+        noun = NOUN_AFTER.match(decoded.variant.stripped.text, match.end) if match.compound else None
+        if noun and (word := await _word_alone(noun[1], match.translation or "", context)):
+            wanted[number] = replace(match, translation=f"{match.translation}-{word}", number=NounNumber.SINGULAR)
     best = replace(alternatives[0], text=substitute_terms(wanted, alternatives[0].text, links, context.target))
     return (best, *_with_all_terms(wanted, alternatives[1:], context.target))
-
-
-async def translate_from_draft(
-    draft: DecodedVariant, text: str, any_case: bool, context: SentenceContext
-) -> tuple[Alternative, ...] | None:
-    """Translate a sentence again by a constrained search if its greedy translation lacks glossary terms.
-
-    `draft` is the result of the greedy search, and `text` is its translation after protected spans were restored.
-    Return the alternatives with all terms. Return None if `text` lacks no term, or if no search succeeds.
-    """
-    wanted = _wanted_terms(draft.variant, any_case, context)
-    if not missing_terms(wanted, text, context.target):
-        return None
-    return await _search_with_terms(draft, text, wanted, await _unit_links(draft, context), context)
 
 
 async def translate_directly(
@@ -111,6 +97,8 @@ async def translate_directly(
     """
     wanted, text = _wanted_terms(variant, any_case, context), variant.stripped.text
     displaced: dict[str, list[str]] = {}
+    if any(is_beside_noun(match, text, context.target) for match in wanted):
+        return None  # the links of a draft decide whether they form a compound
     for match in wanted[: MAX_TERMS + 1]:
         translation = match.translation or ""
         word = await _word_alone(text[match.begin : match.end], translation, context)
@@ -187,37 +175,45 @@ def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceConte
     return [match for match in matches if match.translation is not None]
 
 
-async def _search_with_terms(
-    decoded: DecodedVariant, text: str, wanted: Sequence[TermMatch], links: UnitLinks, context: SentenceContext
-) -> tuple[Alternative, ...]:
-    """Return the alternatives of a constrained search that contain all terms in `wanted`, or () if no search succeeds.
+async def search_with_terms(
+    decoded: DecodedVariant, text: str, any_case: bool, context: SentenceContext
+) -> tuple[list[TermMatch], UnitLinks | None, tuple[Alternative, ...]]:
+    """Return the terms of a sentence, its links to `text`, and the alternatives of a constrained search for all terms.
 
-    `text` is the best alternative of `decoded` after its protected spans were restored. `links` are the links between
-    the source and this alternative. If a search translates a term twice, another search bans the duplicate.
+    `text` is the best alternative of `decoded` after its protected spans were restored. If it has all terms, there are
+    no links, and without a successful search, no alternatives. A search fails if it translates a term twice that could
+    be substituted, or writes a term without the rest of its compound.
     """
-    language = context.target
+    wanted, language = _wanted_terms(decoded.variant, any_case, context), context.target
+    if not missing_terms(wanted, text, language):
+        return wanted, None, ()
+    links = await _unit_links(decoded, context)
+    wanted = mark_compounds(wanted, links, language)
     missing = missing_terms(wanted, text, language)
+    if not missing:
+        return wanted, None, ()
     banned = displaced_words(missing, links, language)
+    required = required_terms(wanted, banned, links, language)
+    if not required:
+        return wanted, links, ()
+    request = _constrained_request(decoded.variant, len(decoded.best.pieces), required, banned, context)
+    (result,) = await DecodeCall([request])
+    again = DecodedVariant.of(decoded.variant, decoded.request, result, context)
+    if again is None or is_endless(again, context):
+        return wanted, links, ()
+    if len(again.best.text.split()) > len(decoded.best.text.split()):
+        wrong = is_translated_twice(missing, await _unit_links(again, context), language)
+        wrong = wrong and all(match.translation in banned for match in missing)
+    else:
+        joined = [match.translation or "" for match in wanted if match.compound]
+        places = (
+            [find_translation(term, again.best.text, language, part) for part in (False, True)] for term in joined
+        )
+        wrong = any(apart == anywhere for apart, anywhere in places)
+    complete = () if wrong else _with_all_terms(wanted, await restore(again, context), language)
     source, least = decoded.variant.stripped.text, _LEAST_OF_FREE * repetition.text_width(text)
-    successes: list[tuple[int, float, tuple[Alternative, ...]]] = []
-    for _ in range(MAX_SEARCHES):
-        required = required_terms(wanted, banned, links, language)
-        if not required:
-            break
-        request = _constrained_request(decoded.variant, len(decoded.best.pieces), required, banned, context)
-        (result,) = await DecodeCall([request])
-        again = DecodedVariant.of(decoded.variant, decoded.request, result, context)
-        if again is None:
-            break
-        longer = len(again.best.text.split()) > len(decoded.best.text.split())
-        duplicates = duplicate_words(missing, await _unit_links(again, context), language) if longer else {}
-        complete = _with_all_terms(wanted, await restore(again, context), language)
-        if complete and not is_endless(again, context) and not _is_damaged(complete[0].text, source, least, banned):
-            successes.append((sum(map(len, duplicates.values())), -again.best.score, complete))
-        if not duplicates:
-            break
-        banned = {key: [*banned.get(key, ()), *duplicates.get(key, ())] for key in {**banned, **duplicates}}
-    return min(successes, key=lambda success: success[:2])[2] if successes else ()
+    is_damaged = not complete or _is_damaged(complete[0].text, source, least, banned)
+    return wanted, links, () if is_damaged else complete
 
 
 def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Sequence[str]]) -> bool:
@@ -240,7 +236,7 @@ def required_terms(
     """Return the terms that a search must write, up to MAX_TERMS terms with MAX_TERM_CHARACTERS characters in total.
 
     `displaced` maps a required translation to the words that the model wrote in its place. A term may be repeated
-    only if `links.target` contains it. If `links` is None, none may be repeated, and compounds are no occurrences.
+    only if `links.target` contains it. If `links` is None, none may be repeated.
     """
     counts = Counter(match.translation or "" for match in matches)
     required = []
@@ -250,19 +246,16 @@ def required_terms(
             continue
         characters_left -= len(translation)
         of_translation = [match for match in matches if match.translation == translation]
-        policy = InflectionPolicy(
-            compound=links is not None
-            and forms_compounds(translation, language)
-            and any(is_part_of_word(match, links) for match in of_translation),
-            inflected=any(match.inflected for match in of_translation),
-        )
+        whole = re.compile(rf"(?<!\w){re.escape(translation)}(?!\w)")
+        numbers = {match.number for match in of_translation}
         required.append(
             RequiredTerm(
                 translation,
-                count=sum(counts[other] for other in counts if _contains(other, translation)),
+                count=sum(counts[other] for other in counts if whole.search(other)),
                 repeatable=links is not None and bool(find_translation(translation, links.target, language)),
                 displaced=tuple(displaced.get(translation, ())),
-                policy=policy,
+                number=numbers.pop() if len(numbers) == 1 else NounNumber.ANY,
+                compound=any(match.compound for match in of_translation),
             )
         )
     return required
@@ -318,7 +311,3 @@ async def _unit_links(decoded: DecodedVariant, context: SentenceContext) -> Unit
     """Return the links between the words of the source and the words of the best alternative."""
     attention = await piece_attention(decoded, 0, context)
     return UnitLinks(decoded.variant.stripped.text, decoded.best.text, attention)
-
-
-def _contains(longer: str, shorter: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(shorter)}(?!\w)", longer) is not None

@@ -1,7 +1,12 @@
 """Generation of inflected forms of words from the regular endings of each language, without a dictionary."""
 
 import re
+import tomllib
 from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from mt.languages import primary_language
 
@@ -9,25 +14,16 @@ LONGEST_INFLECTED = 60
 """Maximum number of characters of a term that is inflected. A longer term is a phrase and would have 300 forms."""
 
 _SPACE = re.compile(r"\s+")
-_ENDINGS = {
-    "cs": "a e i o u y á é í ě ů ou em ém ím ám ům ech ích ách ami emi ovi ové ého ému",
-    "da": "e en et er ene erne n r s t",
-    "de": "e em en er ern es n nen s sen ses",
-    "en": "s es",
-    "es": "s es",
-    "fr": "s x e es",
-    "it": "i e a o he hi",
-    "nb": "e en et er ene n r s t",
-    "nl": "s en n e",
-    "no": "e en et er ene n r s t",
-    "pl": "a e i o u y ę ą ie em om ów ach ami owi ego emu ej ym ych",
-    "pt": "s es",
-    "ru": "а я о е и ы у ю ой ей ом ем ам ям ах ях ами ями ов ев ого его ому ему ый ий ая яя ое ее ые ие",
-    "sk": "a e i o u y á é í ou em ém ím ám om ov och ách ami mi ovi ovia ého ému",
-    "sv": "a ar arna en er erna et n na or orna r s t",
-    "uk": "а я о е и і у ю ою ею ом ем ам ям ах ях ами ями ів їв ого ому ий а ої",
-}
-_SINGULAR = {"de": "s es n en", "en": "", "es": "", "fr": "", "nl": "", "pt": ""}
+
+
+class NounNumber(Enum):
+    """Forms of a term that a translation may have."""
+
+    SINGULAR = "singular"
+    PLURAL = "plural"  # those of the singular in languages without rules for nouns
+    ANY = "any"
+
+
 _ADJECTIVAL = {"de": ("e", "em", "en", "er", "es")}
 """Endings of adjectives, by language. In a term such as "grüner Tee", the adjective may have any of them."""
 
@@ -35,8 +31,10 @@ _ENDS_IN_VOWEL = {"cs", "it", "pl", "ru", "sk", "uk"}
 """Languages in which an ending may replace the last vowel of a word."""
 
 _VOWELS = frozenset("aeiouyáéíóúýěůąęаеёиоуыэюяіїє")
+_PARTS = re.compile(r" (?:(?:à|aux?|da|de|des|di|do|du|en|para|por|pour|sur)\b|d['’]).*")
+_WITHOUT_UMLAUT = str.maketrans("äöüÄÖÜ", "aouAOU")
+_ROMANCE = frozenset({"es", "fr", "pt"})
 _UMLAUTS = {"de": (("au", "äu"), ("a", "ä"), ("o", "ö"), ("u", "ü"))}
-_UMLAUT_ENDINGS = ("", "e", "en", "er", "ern", "n")
 _NO_SECOND_E = frozenset({"da", "de", "nb", "nl", "no", "sv"})
 _LEAST = {"en": 3, "cs": 3, "pl": 3, "ru": 3, "sk": 3, "uk": 3}
 _LEAST_LETTERS = 4  # minimum number of letters of a stem, for languages that _LEAST does not contain
@@ -45,38 +43,56 @@ _COMPOUNDING = frozenset({"da", "de", "fi", "nb", "nl", "no", "sv"})
 _LEAST_COMPOUND = 5  # minimum number of letters of a word that forms compounds
 
 
+@cache
+def _rules(kind: str, language: str) -> Any:
+    return tomllib.loads(Path(__file__).with_name("inflection.toml").read_text("utf-8"))[kind].get(language)
+
+
 def has_endings(language: str) -> bool:
     """Return whether the regular endings of a language are known."""
-    return primary_language(language) in _ENDINGS
+    return _rules("endings", primary_language(language)) is not None
 
 
 def possible_stems(word: str, language: str) -> Iterator[str]:
     """Yield the word, then each possible base form: the word with an ending removed or replaced."""
     yield word
     language = primary_language(language)
-    if language not in _ENDINGS or word.lower() in _NO_PLURALS or word.endswith(("ss", "us")):
+    if not has_endings(language) or word.lower() in _NO_PLURALS or word.endswith(("ss", "us")):
         return
     least = _LEAST.get(language, _LEAST_LETTERS)
     if language == "en" and word.endswith("ies") and len(word) > least + 1:
         yield f"{word[:-3]}y"
-    for ending in _ENDINGS[language].split():
+    for ending in _rules("endings", language).split():
         stem = word[: -len(ending)]
         if word.endswith(ending) and len(stem) >= least:
             if not (language == "en" and ending == "es" and not stem.endswith(("s", "x", "z", "ch", "sh", "o"))):
                 yield stem
+                if language == "de":  # of a plural such as Verträge
+                    yield stem.translate(_WITHOUT_UMLAUT)
             if language in _ENDS_IN_VOWEL:
                 yield from (stem + vowel for vowel in sorted(_VOWELS) if vowel != ending)
 
 
-def inflected_forms(term: str, language: str, singular: bool = False) -> list[str]:
-    """Return a term and its possible inflected forms, without plural forms if `singular` is true.
+def inflected_forms(term: str, language: str, number: NounNumber = NounNumber.ANY) -> list[str]:
+    """Return a term and its possible inflected forms; of the plural, only forms that differ, if there are any.
 
     A term of more than LONGEST_INFLECTED characters is not inflected.
     """
     language = primary_language(language) if len(term) <= LONGEST_INFLECTED else ""
-    *before, last = _SPACE.split(term.strip())
+    part = _PARTS.search(term) if language in _ROMANCE else None
+    *before, last = _SPACE.split(term[: part.start() if part else None].strip())
+    if language in _ROMANCE and (before or part):  # all words of the plural agree
+        plural = " ".join(_word_forms(word, language, NounNumber.PLURAL)[0] for word in [*before, last])
+        plural += part[0] if part else ""
+        return [plural] if number is NounNumber.PLURAL else [term, plural][: 1 if number is NounNumber.SINGULAR else 2]
     heads = list(dict.fromkeys(" ".join([*words, ""]) for words in _agreeing(before, language)))
-    return list(dict.fromkeys(head + form for head in heads for form in _word_forms(last, language, singular)))
+    return list(dict.fromkeys(head + form for head in heads for form in _word_forms(last, language, number)))
+
+
+def number_of_form(form: str, language: str) -> NounNumber:
+    """Return PLURAL for a form with the ending of a plural, ANY for one that may be a case, such as `Angebots`."""
+    pattern = _rules("plural", primary_language(language))
+    return NounNumber.PLURAL if pattern and re.search(f"(?:{pattern})$", form) else NounNumber.ANY
 
 
 def forms_compounds(term: str, language: str) -> bool:
@@ -93,21 +109,32 @@ def add_umlaut(word: str, language: str) -> str:
     return word
 
 
-def _word_forms(word: str, language: str, singular: bool) -> list[str]:
-    if len(word) < _LEAST.get(language, 3) or not word[-1].isalpha() or language not in _ENDINGS:
+def _word_forms(word: str, language: str, number: NounNumber) -> list[str]:
+    if len(word) < _LEAST.get(language, 3) or not word[-1].isalpha() or not has_endings(language):
         return [word]
-    endings = (_SINGULAR.get(language, _ENDINGS[language]) if singular else _ENDINGS[language]).split()
-    if word[-1] == "e" and language in _NO_SECOND_E:
-        endings = [ending for ending in endings if not ending.startswith("e")]
-    forms = [word, *(word + ending for ending in endings)]
+    changed, rules = word, (_rules("nouns", language) or []) if language != "de" or word[0].isupper() else []
+    endings: str = _rules("endings", language)
+    if word[-1] == "e" and language in _NO_SECOND_E and not rules:
+        endings = " ".join(ending for ending in endings.split() if not ending.startswith("e"))
+    singular, plural = next((row[1:] for row in rules if re.search(f"(?i:{row[0]})$", word)), (endings, endings))
+    for umlaut, ends in (_umlauts() if rules and language == "de" else {}).items():
+        if ends.search(word.lower()):
+            changed, plural = add_umlaut(word, language), umlaut
+            break
+    plurals = [changed[: len(changed) - end.count("<")] + end.strip("<-") for end in plural.split()]
+    if number is NounNumber.PLURAL and rules:
+        return plurals
+    forms = [word, *(word + ending for ending in singular.split()), *(() if number is NounNumber.SINGULAR else plurals)]
     if language in _ENDS_IN_VOWEL and word[-1] in _VOWELS:
-        forms += [word[:-1] + ending for ending in ["", *_ENDINGS[language].split()]]
-    changed = add_umlaut(word, language)
-    if changed != word and not singular:
-        forms += [changed + ending for ending in _UMLAUT_ENDINGS if ending or word.endswith(("el", "en", "er"))]
-    if language == "en" and word.endswith("y") and not singular:
-        forms.append(f"{word[:-1]}ies")
+        forms += [word[:-1] + ending for ending in ["", *endings.split()]]
     return forms
+
+
+@cache
+def _umlauts() -> dict[str, re.Pattern[str]]:
+    """Return, by the endings of the plural, the ends of German nouns whose plural has an umlaut."""
+    tables = tomllib.loads(Path(__file__).with_name("inflection.toml").read_text("utf-8"))["umlauts"]
+    return {endings: re.compile(f"(?:{'|'.join(ends.split())})$") for endings, ends in tables.items()}
 
 
 def _agreeing(words: list[str], language: str) -> Iterator[list[str]]:

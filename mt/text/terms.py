@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from heapq import merge
 from itertools import accumulate
 
 from mt.errors import RequestError, problems
 from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_wide
-from mt.text.inflection import forms_compounds, has_endings, inflected_forms, possible_stems
+from mt.text.inflection import NounNumber, forms_compounds, has_endings, inflected_forms, number_of_form, possible_stems
 from mt.text.normalise import normalise_text
 from mt.text.term_index import SEPARATOR, TOKEN, TermIndex, case_variants, token_keys
 
@@ -21,6 +20,9 @@ LONGEST_TERM = 500  # maximum number of characters of a term
 _CACHED_TRANSLATIONS = 1024  # number of translations with cached patterns; a sentence can have as many terms
 _MOST_PROBLEMS = 20  # maximum number of problems that an error lists
 
+LEAST_NOUN = 4  # letters of a noun that may form a compound with a term
+NOUN_AFTER = re.compile(rf"[ -]([^\W\d_]{{{LEAST_NOUN},}})")
+_NOUN_BEFORE = re.compile(rf"[^\W\d_]{{{LEAST_NOUN},}} (?:of|d\w{{0,2}})(?: the| l[ae])?[ '’]$")  # "numéro de devis"
 _POSSESSIVE = re.compile(r"s\b")
 _SPACES = re.compile(r"\s{2,}|[^\S ]")  # white space other than a single space
 _CHARACTER = re.compile(r"\s+|\S")
@@ -40,7 +42,8 @@ class TermMatch:
     begin: int
     end: int
     translation: str | None
-    inflected: bool = False  # whether the last word has another inflectional ending than in the glossary
+    number: NounNumber = NounNumber.SINGULAR  # ANY if the last word has another ending, perhaps of a case
+    compound: bool = False  # whether the translation may be a part of a compound, as of "quote" in "quote number"
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,10 @@ def _matches(
         *_, term = min(ranked, key=lambda rank: rank[:3], default=(None,))
         if term is None:
             return None
-        return TermMatch(tokens[at].start(), last.end(), term.translation, term.last.casefold() != last[0].casefold())
+        number = NounNumber.SINGULAR
+        if term.last.casefold() != last[0].casefold():
+            number = number_of_form(last[0].lower(), language)
+        return TermMatch(tokens[at].start(), last.end(), term.translation, number)
 
     begins = bool(tokens) and not sentence[: tokens[0].start()].strip()
     at = 0
@@ -197,48 +203,48 @@ def _free_ends(tokens: Sequence[re.Match[str]], taken: Sequence[Range]) -> list[
     return ends[::-1]
 
 
+def is_beside_noun(term: TermMatch, source: str, target_language: str) -> bool:
+    """Return whether a word of a source, perhaps a noun, forms a compound with a term, as `quote` in "quote number"."""
+    beside = NOUN_AFTER.match(source, term.end) or _NOUN_BEFORE.search(source[: term.begin])
+    return beside is not None and forms_compounds(term.translation or "", target_language)
+
+
 def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> list[TermMatch]:
     """Return the matches whose translations do not occur in `text`.
 
-    Inflected and capitalized forms of a translation count as occurrences. Occurrences that overlap count once. If a
-    translation is required n times and occurs m < n times, the last n - m of its matches are returned.
+    Inflected and capitalized forms of a translation count as occurrences, and so do parts of compounds for a match with
+    `compound`. Occurrences that overlap count once. If a translation is required n times and occurs m < n times, n - m
+    of its matches are returned: the last ones, and first those with `compound`.
     """
-    wanted = [match for match in matches if match.translation is not None]
-    if not wanted:
-        return []
-    left: Counter[str] = Counter()
+    wanted = sorted((match for match in matches if match.translation is not None), key=lambda match: match.compound)
+    left: Counter[tuple[str, bool]] = Counter()
     taken: list[Range] = []
-    for translation in sorted({match.translation or "" for match in wanted}, key=len, reverse=True):
-        for begin, end in find_translation(translation, text, language):
+    terms = {match.translation or "": match.compound for match in wanted}  # whether any match may be in a compound
+    for translation in sorted(terms, key=len, reverse=True):
+        whole = find_translation(translation, text, language)
+        parts = find_translation(translation, text, language, compounds=True) if terms[translation] else []
+        for begin, end in [*whole, *(part for part in parts if part not in whole)]:
             place = bisect_left(taken, (begin, end))
             before, after = taken[place - 1 : place], taken[place : place + 1]
             if not (before and before[0][1] > begin) and not (after and after[0][0] < end):
                 taken.insert(place, (begin, end))
-                left[translation] += 1
+                left[translation, (begin, end) not in whole] += 1
     missing = []
     for match in wanted:
-        left[match.translation or ""] -= 1
-        if left[match.translation or ""] < 0:
+        key = match.translation or "", match.compound
+        key = key if left[key] else (key[0], False)
+        left[key] -= 1
+        if left[key] < 0:
             missing.append(match)
     return missing
 
 
-def find_translation(translation: str, text: str, language: str) -> list[Range]:
-    """Return the ranges of `text` that contain a form of `translation`, or a compound that begins with a form."""
-    places: list[Range] = []
+def find_translation(translation: str, text: str, language: str, compounds: bool = False) -> list[Range]:
+    """Return the ranges of `text` that contain a form of `translation`, also in compounds if `compounds` is true."""
+    compounds = compounds and forms_compounds(translation, language)
     text, offsets = _searchable(text)
-    for begin in merge(*(_occurrences(start, text) for start in _starts(translation, language))):
-        if not places or begin >= places[-1][1]:
-            match = _pattern(translation, language).match(text, begin)
-            places += [match.span()] if match else []
+    places = (match.span() for match in _pattern(translation, language, compounds).finditer(text))
     return [(offsets[begin], offsets[end - 1] + 1) for begin, end in places]
-
-
-def _occurrences(part: str, text: str) -> Iterator[int]:
-    place = text.find(part)
-    while place >= 0:
-        yield place
-        place = text.find(part, place + 1)
 
 
 @lru_cache(maxsize=4)
@@ -261,53 +267,19 @@ def _without_wide(text: str) -> str:
     return text if text.isascii() else _WIDE.sub(lambda match: chr(_PRIVATE + ord(match[0])), text)
 
 
-def _forms_by_letter(translation: str, language: str) -> dict[str, list[str]]:
-    """Return the inflected forms of a translation, grouped by first letter and without this letter."""
-    forms: dict[str, list[str]] = {}
-    for form in map(_without_wide, inflected_forms(translation, language)):
-        forms.setdefault(form[0], []).append(form[1:])
-    return forms
-
-
 @lru_cache(maxsize=_CACHED_TRANSLATIONS)
-def _starts(translation: str, language: str) -> tuple[str, ...]:
-    """Return prefixes such that each inflected form of a translation begins with one of them.
-
-    Searching for the prefixes is much faster than compiling a pattern.
-    """
-    forms = _forms_by_letter(translation, language).items()
-    return tuple({way + _shared_beginning(rests) for first, rests in forms for way in case_variants(first)})
-
-
-@lru_cache(maxsize=_CACHED_TRANSLATIONS)
-def _pattern(translation: str, language: str) -> re.Pattern[str]:
-    before = "" if is_wide(translation[0]) or not translation[0].isalnum() else r"(?<![^\W_])"
-    after = "" if is_wide(translation[-1]) or not translation[-1].isalnum() else r"(?![^\W\d_])"
-    if after and forms_compounds(translation, language):
-        after = ""
+def _pattern(translation: str, language: str, compounds: bool) -> re.Pattern[str]:
+    apart = (r"(?<![^\W_]-)", r"(?!-\D)") if forms_compounds(translation, language) else ("", "")  # no "Angebots-"
+    before = "" if is_wide(translation[0]) or not translation[0].isalnum() else rf"(?<![^\W_]){apart[0]}"
+    after = "" if is_wide(translation[-1]) or not translation[-1].isalnum() else rf"(?![^\W\d_]){apart[1]}"
+    if compounds:
+        before = after = ""
     elif after and not has_endings(language):
         after = rf"[^\W\d_]{{0,4}}{after}"
-    alternatives = "|".join(
-        rf"(?:{'|'.join(map(re.escape, case_variants(first)))}){_any_of(rests)}"
-        for first, rests in _forms_by_letter(translation, language).items()
-    )
+    forms = sorted(map(_without_wide, inflected_forms(translation, language)), key=len, reverse=True)
+    small = [form[0].lower() + form[1:] for form in forms if compounds]  # a noun within a compound
+    alternatives = "|".join(re.escape(way) for form in [*forms, *small] for way in case_variants(form))
     return re.compile(rf"{before}(?:{alternatives}){after}")
-
-
-def _shared_beginning(texts: Sequence[str]) -> str:
-    first, last = min(texts), max(texts)  # in alphabetical order: their common prefix is that of all texts
-    return first[: next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
-
-
-def _any_of(texts: Sequence[str]) -> str:
-    """Return a short regular expression that matches each of `texts` and prefers the longest."""
-    shared = _shared_beginning(texts)
-    by_letter: dict[str, list[str]] = {}
-    for text in texts:
-        by_letter.setdefault(text[len(shared) : len(shared) + 1], []).append(text[len(shared) :])
-    rests = "|".join(_any_of(group) for letter, group in by_letter.items() if letter)
-    optional = "?" if "" in by_letter else ""
-    return re.escape(shared) + (f"(?:{rests}){optional}" if rests else "")
 
 
 def _joined(sentence: str, place: int, language: str = "") -> bool:

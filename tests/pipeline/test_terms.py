@@ -127,6 +127,45 @@ def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[
     assert translation.text.endswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "glossary", "expected"),
+    [
+        # The model writes a compound with another meaning, which only begins with the term.
+        ("The invoice and the quote.", {"quote": "Angebot"}, r"Die Rechnung und \w+ Angebot\."),
+        (
+            "The quote and the invoice are attached.",
+            {"quote": "Angebot"},
+            r"\w+ Angebot und die Rechnung sind angehängt\.",
+        ),
+        ("The printers in the warehouse are new.", {"warehouse": "Lager"}, r"Die Drucker im Lager sind neu\."),
+        # The term is part of a compound.
+        (
+            "The quote number is on the first page.",
+            {"quote": "Angebot"},
+            r"Die Angebotsnummer ist auf der ersten Seite\.",
+        ),
+        ("Customer service is open until six.", {"customer": "Kunde"}, r"Der Kundendienst ist bis sechs geöffnet\."),
+        (
+            "We need new desks and desk lamps.",
+            {"desk": "Schreibtisch"},
+            r".* Schreibtische und Schreibtisch-?[lL]ampen.*",
+        ),
+        # The source shows a plural: no invented form such as Angeböten, Vertragsen or "zwei Schreibtisch"
+        ("Please send us two quotes by Friday.", {"quote": "Angebot"}, r".* zwei Angebote .* Freitag\."),
+        ("We have received your quotes.", {"quote": "Angebot"}, r"Wir haben \w+ Angebote erhalten\."),
+        ("The contracts were signed in May.", {"contract": "Vertrag"}, r"Die Verträge wurden im Mai unterzeichnet\."),
+        ("Desks are delivered on Monday.", {"desk": "Schreibtisch"}, r"Schreibtische werden am Montag geliefert\."),
+        ("Please sign both delivery notes.", {"delivery note": "Lieferschein"}, r".* beide Lieferscheine\."),
+    ],
+)
+def test_a_term_has_a_form_that_fits_its_source(text: str, glossary: dict[str, str], expected: str) -> None:
+    starter = Translator.load(STARTER_MODEL, "cpu")
+    translation = starter.translate(text, source="en", target="de", glossary=glossary)
+    assert re.fullmatch(expected, translation.text), translation.text
+    free = starter.translate(text, source="en", target="de").confidence
+    assert free is None or translation.confidence is None or translation.confidence < free + 0.15
+
+
 def test_the_attention_of_a_translation_is_computed_once(small_model: Path) -> None:
     loaded, pairs = load_model(small_model), list[Pair]()
     attend = ModelAttention(loaded.model)

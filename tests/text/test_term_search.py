@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.text.alignment import Range, is_wide
-from mt.text.inflection import possible_stems
+from mt.text.inflection import NounNumber, number_of_form, possible_stems
 from mt.text.normalise import normalise_text
 from mt.text.term_index import EQUAL_MARKS, TOKEN, case_variants
 from mt.text.terms import TermMatch, Terms
@@ -83,8 +83,10 @@ def compare_all(
                 and not any(begin < other.end() and end > other.start() for other in covered for begin, end in taken)
             ):
                 after = at + len(term)
-                inflected = term[-1][0].casefold() != covered[-1][0].casefold()
-                yield TermMatch(token.start(), covered[-1].end(), translation, inflected)
+                number = NounNumber.SINGULAR
+                if term[-1][0].casefold() != covered[-1][0].casefold():
+                    number = number_of_form(covered[-1][0].lower(), language)
+                yield TermMatch(token.start(), covered[-1].end(), translation, number)
                 break
         begins = begins and token[0] in QUIET
         at = after

@@ -7,9 +7,17 @@ import threading
 import pytest
 
 from mt.errors import RequestError
-from mt.text.inflection import inflected_forms, possible_stems
+from mt.text.inflection import NounNumber, inflected_forms, number_of_form, possible_stems
 from mt.text.term_index import TermIndex
-from mt.text.terms import LONGEST_TERM, MOST_TERMS, TermMatch, Terms, find_translation, missing_terms
+from mt.text.terms import (
+    LONGEST_TERM,
+    MOST_TERMS,
+    TermMatch,
+    Terms,
+    find_translation,
+    is_beside_noun,
+    missing_terms,
+)
 
 GLOSSARY = (
     *(("man", "Herr"), ("old man", "Greis"), ("bicycle", "Drahtesel"), ("city", "Stadt"), ("box", "Kiste")),
@@ -34,7 +42,10 @@ def test_terms_are_found(marked: str) -> None:
 
 
 def test_a_match_has_its_translation() -> None:
-    assert TERMS.find("Acme bicycles", "en") == (TermMatch(0, 4, None), TermMatch(5, 13, "Drahtesel", inflected=True))
+    assert TERMS.find("Acme bicycles", "en") == (
+        TermMatch(0, 4, None),
+        TermMatch(5, 13, "Drahtesel", NounNumber.PLURAL),
+    )
 
 
 def test_taken_ranges_are_skipped_and_case_can_be_ignored() -> None:
@@ -48,6 +59,7 @@ def test_taken_ranges_are_skipped_and_case_can_be_ignored() -> None:
         *(("Frauen", "de", "Frau", True), ("Autos", "de", "Auto", True), ("chiens", "fr", "chien", True)),
         *(("libros", "es", "libro", True), ("gatos", "pt-BR", "gato", True), ("libri", "it", "libro", True)),
         *(("žen", "cs", "žen", True), ("ženy", "cs", "žena", True), ("as", "en", "a", False)),
+        ("Verträge", "de", "Vertrag", True),
         *(("glass", "en", "glas", False), ("news", "en", "new", False), ("cars", "zh", "car", False)),
     ],
 )
@@ -55,19 +67,58 @@ def test_words_are_forms_of_others(word: str, language: str, of: str, expected: 
     assert (of in set(possible_stems(word, language))) is expected
 
 
-def test_forms_of_a_translation() -> None:
-    assert {"Fahrrad", "Fahrrads", "Fahrräder", "Fahrrädern"} <= set(inflected_forms("Fahrrad", "de"))
-    assert "Fahrräder" not in inflected_forms("Fahrrad", "de", singular=True)
+@pytest.mark.parametrize(
+    ("term", "language", "singular", "plural"),
+    [
+        ("Angebot", "de", "Angebot Angebots Angebotes", "Angebote Angeboten"),
+        ("Vertrag", "de", "Vertrag Vertrags Vertrages", "Verträge Verträgen"),
+        ("Fahrrad", "de", "Fahrrad Fahrrads Fahrrades", "Fahrräder Fahrrädern"),
+        ("Grad", "de", "Grad Grads Grades", "Grade Graden"),
+        ("Lager", "de", "Lager Lagers", "Lager Lagern"),
+        ("Garten", "de", "Garten Gartens", "Gärten"),
+        ("Rechnung", "de", "Rechnung", "Rechnungen"),
+        ("Kunde", "de", "Kunde Kunden", "Kunden"),
+        ("Lieferant", "de", "Lieferant Lieferanten", "Lieferanten"),
+        ("Mitarbeiterin", "de", "Mitarbeiterin", "Mitarbeiterinnen"),
+        ("Ergebnis", "de", "Ergebnis Ergebnisses", "Ergebnisse Ergebnissen"),
+        ("Konto", "de", "Konto Kontos", "Konten"),
+        ("Team", "de", "Team Teams", "Teams"),
+        ("delivery note", "en", "delivery note", "delivery notes"),
+        ("company", "en", "company", "companies"),
+        ("box", "en", "box", "boxes"),
+        ("software", "en", "software", "software"),
+        ("devis", "fr", "devis", "devis"),
+        ("bureau", "fr", "bureau", "bureaux"),
+        ("bon de livraison", "fr", "bon de livraison", "bons de livraison"),
+        ("facture impayée", "fr", "facture impayée", "factures impayées"),
+        ("术语", "zh", "术语", "术语"),
+    ],
+)
+def test_forms_of_a_translation(term: str, language: str, singular: str, plural: str) -> None:
+    forms = [" ".join(inflected_forms(term, language, number)) for number in (NounNumber.SINGULAR, NounNumber.PLURAL)]
+    assert forms == [singular, plural]
+    assert {*singular.split(), *plural.split()} == set(" ".join(inflected_forms(term, language)).split())
+
+
+def test_forms_of_other_words() -> None:
     assert {"weißer Kragen", "weißen Kragens"} <= set(inflected_forms("weißer Kragen", "de"))
-    assert "Gassee" not in inflected_forms("Gasse", "de") and "Gassen" in inflected_forms("Gasse", "de")
-    assert inflected_forms("术语", "zh") == ["术语"]
+    assert "raschem" in inflected_forms("rasch", "de") and {"ženy", "žen"} <= set(inflected_forms("žena", "cs"))
+
+
+@pytest.mark.parametrize(
+    ("form", "language", "expected"),
+    [("quotes", "en", "plural"), ("angebots", "de", "any"), ("angebote", "de", "plural"), ("ženy", "cs", "any")],
+)
+def test_a_form_shows_its_number(form: str, language: str, expected: str) -> None:
+    assert number_of_form(form, language).value == expected
 
 
 @pytest.mark.parametrize(
     ("translations", "text", "language", "missing"),
     [
         *((["Herr"], "Ein Herr.", "de", 0), (["Herr"], "Dem Herrn.", "de", 0), (["Herr"], "Herrlich.", "de", 1)),
-        *((["Herr", "Herr"], "Ein Herr.", "de", 1), (["Fahrrad"], "Ein Fahrradhelm.", "de", 0)),
+        *((["Herr", "Herr"], "Ein Herr.", "de", 1), (["Angebot"], "Zwei Angeböten.", "de", 1)),
+        (["Fahrrad"], "Ein Fahrradhelm, Fahrrad-Helm, Fahrrad- und Motorradhelm, Leihfahrrad.", "de", 1),
         *((["Rad"], "Ein Fahrrad.", "de", 1), (["Fahrrad"], "Die Fahrräder.", "de-AT", 0)),
         *((["术语"], "这个术语是", "zh-Hans", 0), (["rasch"], "Rasch kam er.", "de", 0)),
         *((["alter Herr", "Herr"], "Ein alter Herr.", "de", 1), (["alter Herr"], "Mit dem alten  Herrn.", "de", 0)),
@@ -77,6 +128,39 @@ def test_forms_of_a_translation() -> None:
 def test_texts_hold_translations(translations: list[str], text: str, language: str, missing: int) -> None:
     matches = [TermMatch(0, 1, translation) for translation in translations]
     assert len(missing_terms(matches, text, language)) == missing
+
+
+@pytest.mark.parametrize(
+    ("compounds", "text", "missing"),
+    [
+        ([True], "Die Angebotsnummer.", 0),
+        ([True], "Die Nummer des Angebots.", 0),
+        ([True], "Das Kundenangebot.", 0),
+        ([True, False], "Die Angebotsnummer des Angebots.", 0),
+        ([True, False], "Die Angebotsnummer der Anforderung.", 1),
+        ([False, False], "Die Angebotsnummer des Angebots.", 1),
+    ],
+)
+def test_compounds_hold_translations_of_parts_of_compounds(compounds: list[bool], text: str, missing: int) -> None:
+    matches = [TermMatch(0, 1, "Angebot", compound=compound) for compound in compounds]
+    assert len(missing_terms(matches, text, "de")) == missing
+
+
+@pytest.mark.parametrize(
+    ("source", "term", "expected"),
+    [
+        ("The quote number is there.", "quote", True),
+        ("The quote and the invoice.", "quote", False),
+        ("Le numéro de devis.", "devis", True),
+        ("The number of the quote.", "quote", True),
+        ("The new quote, number five.", "quote", False),
+    ],
+)
+def test_terms_stand_beside_nouns(source: str, term: str, expected: bool) -> None:
+    begin = source.index(term)
+    match = TermMatch(begin, begin + len(term), "Angebot")
+    assert is_beside_noun(match, source, "de") is expected
+    assert not is_beside_noun(match, source, "fr")
 
 
 def test_the_error_lists_all_problems() -> None:

@@ -18,6 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mt.files import lock
+
 SOURCES = Path(__file__).parent / "cpu"
 PREBUILT = Path(__file__).parent / "prebuilt"
 WARNINGS = ("-Wall", "-Wextra")
@@ -71,17 +73,19 @@ def find_libraries() -> Iterator[Path]:
     """
     cache = cache_folder()
     for target in fitting_targets():
-        for folder in (PREBUILT, cache):
-            if folder is not None and _is_sound(path := folder / f"{target.name}.so"):
-                yield path
+        if _is_sound(path := PREBUILT / f"{target.name}.so"):
+            yield path
+        if cache is not None and _is_sound(path := cache / f"{target.name}.so"):
+            yield path
+            path.unlink(missing_ok=True)  # perhaps another machine made it
         if cache is not None and (built := compile_library(target, cache)) is not None:
             yield built
 
 
 def compile_library(target: Target, folder: Path) -> Path | None:
-    """Compile the library of `target` into `folder` and return its path.
+    """Compile the library of `target` into `folder`, unless it is there, and return its path.
 
-    If that fails, log the reason and return None.
+    If another process compiles it, wait for that process. If compiling fails, log the reason and return None.
     """
     compiler = shlex.split(os.environ.get("CXX") or "c++")  # for example "ccache g++"
     if shutil.which(compiler[0]) is None:
@@ -90,7 +94,9 @@ def compile_library(target: Target, folder: Path) -> Path | None:
     path = folder / f"{target.name}.so"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder) as temporary:  # renamed at the end: other processes may build it too
+        with lock(path), TemporaryDirectory(dir=folder) as temporary:
+            if _is_sound(path):
+                return path
             built = Path(temporary) / path.name
             command = [*compiler, *OPTIONS, *target.options, str(SOURCES / "library.cpp"), "-o", str(built)]
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)

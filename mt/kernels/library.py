@@ -121,12 +121,7 @@ class CpuModel:
     """Packed weights of a model. Any number of batches can use them."""
 
     def __init__(
-        self,
-        library: ctypes.CDLL,
-        config: ModelConfig,
-        weights: Arrays,
-        special: Sequence[int],
-        int8: bool,
+        self, library: ctypes.CDLL, config: ModelConfig, weights: Arrays, special: Sequence[int], int8: bool
     ) -> None:
         """Pack the weights of a model. `special` are the ids of PAD, UNK, BOS and EOS.
 

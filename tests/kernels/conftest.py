@@ -110,5 +110,5 @@ def target_library(request: pytest.FixtureRequest) -> ctypes.CDLL:
     """The compiled kernels for each target that this processor has."""
     folder = cache_folder()
     assert folder is not None, "there is no home directory"
-    path = folder / f"{request.param.name}.so"
-    return checked(open_library(path) if path.exists() or compile_library(request.param, folder) else None)
+    path = compile_library(request.param, folder)
+    return checked(open_library(path) if path else None)

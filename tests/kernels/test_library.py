@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,13 @@ def test_a_library_is_compiled_once(workshop: Path, compiler: str, monkeypatch: 
     assert cached(workshop) == path and calls(workshop) == 1
     assert str(path) not in (workshop / "calls").read_text(), "it is renamed when it is whole"
     assert [file.name for file in path.parent.iterdir()] == [path.name], "nothing is left beside it"
+
+
+def test_processes_that_start_together_compile_it_once(workshop: Path) -> None:
+    """The second waits for the lock, and then finds the library."""
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: build.compile_library(fitting_targets()[0], workshop / "cache"), range(2))
+    assert first == second and calls(workshop) == 1
 
 
 @pytest.mark.parametrize("cache", ["", "/dev/null/x", "relative"])

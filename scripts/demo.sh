@@ -10,7 +10,7 @@ usage: bash scripts/demo.sh [--check]
 Sets up the project, trains a model on the embedded English-German corpus (one to three minutes on two cores),
 evaluates it, and serves the starter model and, by its name, the trained one until Ctrl-C.
 
-  --check    train for half a minute only, in a separate run directory, and stop after two requests
+  --check    train for 20 updates only, in a separate run directory, and stop after two requests
 
 MT_PORT is the port of the service (default: 8000); if it is taken, the next free port is used.
 END
@@ -34,7 +34,8 @@ settings=(training.{max_updates,validate_every}"=300" training.cooldown_updates=
 settings+=(training.save_every=30)
 if [ "$mode" = --check ]; then
     name=phrasebook-check
-    settings=("name=$name" training.{max_updates,validate_every}"=60" training.{warmup_updates,cooldown_updates,save_every}"=30")
+    settings=("name=$name" training.{max_updates,validate_every,save_every}"=20" training.{warmup,cooldown}_updates=10)
+    settings+=(training.{keep,average}_checkpoints=1)
 fi
 recipe=scripts/recipes/phrasebook.toml
 run=runs/$name-en-de

@@ -24,7 +24,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import casing, names, protect, repetition, schedules, segment, symbols
+from mt.text import casing, names, protect, repetition, schedules, segment, symbols, titles
 from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
@@ -182,6 +182,8 @@ async def _translate_variants(
         alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:]) if omitted else alternatives
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
+    text, languages = decoded.variant.text, (context.source, context.target)
+    alternatives = tuple(with_text(one, titles.write_titles(text, one.text, languages)) for one in alternatives)
     if " / " in decoded.variant.text and not any(" / " in variant.text for variant in variants):
         alternatives = tuple(with_text(one, one.text.replace(" / ", "/")) for one in alternatives)
     return alternatives
@@ -311,7 +313,8 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     variant, text = decoded.variant, decoded.best.text
     damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
     lost = schedules.lost_ranges(variant.text, text, (context.source, context.target), variant.kept)
-    lost += names.lost_names(variant.text, text) if likely_script(context.target) in ("Latn", "") else []
+    if likely_script(context.target) in ("Latn", ""):
+        lost += names.lost_names(variant.text, text) + titles.lost_titled_names(variant.text, text, context.source)
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
     return [
         (begin, end)

@@ -23,11 +23,15 @@ _HOUR = rf"{_SPACE}?(?:Uhr|h|[ap]m|[–-]{_SPACE}?\d{{1,2}})\b(?![.,]\d|{_SPACE}
 _WHEN = (  # 5:30, 8–12, 20.30 Uhr, 5.6., 5. Mai, 5 May, Dec 1, but not 20 am Tag
     rf"(?:\d{{1,2}}(?::\d\d|{_HOUR}|\.\d\d{_HOUR}|\.{_SPACE}?(?:[01]?\d\.|{_MONTH})|{_SPACE}{_MONTH})|{_MONTH}{_SPACE}\d)"
 )
+_NO_NAME = "|".join(  # J'ai vu M. Dupont, but not Richard M. Stallman and taille M.
+    (*(rf"(?<=\b[a-zà-ÿ]{{{n}}} )(?<!taille )" for n in range(1, 13)), "(?<=Bonjour )", "(?<=Cher )", "(?<=Merci )")
+)
 _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is the abbreviation
     "first": "\\A{}",
     "anywhere": "{}",
     "before_word": "{}",
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",
+    "before_name": rf"(?:\A|(?<=[,;:(]{_SPACE})|{_NO_NAME}){{}}(?={_SPACE}(?!L[ae]s?\b)[A-ZÀ-ÖØ-Þ][^\W\d_])",
     "before_number": f"{{}}{_BEFORE}",
     "before_date": (  # Sat 9–5, Mo., Di. und Do. 8–12, Sa.: geschlossen, am Mi. u. Do., but not Fr. 20.50
         rf"(?:(?:(?<=\bam )|(?<=[io]\. u\. )){{}}(?<=\.)(?!{_SPACE}[^\Wa-zäöü])|{{}}(?!(?<=Fr\.){_SPACE}\d+[.,–-][\d–])"
@@ -43,7 +47,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     "after_number": f"{_AFTER}{{}}",
     "by_number": f"(?:{{}}{_BEFORE}|{_AFTER}{{}})",
 }
-_PREPOSITIONS = ("before_word", "before_long_word")
+_PREPOSITIONS = ("before_word", "before_long_word", "before_name")
 _DOUBTFUL = ("before_code", "before_date", "before_french_date", "in_reference")
 _PREDICATE = re.compile(r"\b(?:is|are|was|were|ist|sind|war|waren|est|sont|était)\s+\S*\s*\Z")  # Lunch is incl.
 _NEW_SENTENCE = re.compile(

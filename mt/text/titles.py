@@ -1,0 +1,122 @@
+"""Titles of people, which small models copy or confuse: `Mr Smith` stayed in German, or became `Frau Smith`."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from mt.languages import primary_language
+from mt.text.alignment import Range
+
+_TITLES = {  # of men and of women; the first is written
+    "de": (("Herr", "Herrn"), ("Frau",)),
+    "en": (("Mr", "Mr."), ("Ms", "Ms.", "Mrs", "Mrs.")),
+    "fr": (("M.", "Monsieur"), ("Mme", "Madame", "Mlle", "Mademoiselle")),
+}
+_ENGLISH = frozenset({"Mister", "Miss", "Madam", "Madame", "Monsieur"})  # these stay in an English translation
+_MISTAKES = frozenset("dame femme frau gentleman her herr homme lady lord mann man mrn sir woman".split())
+_AND = "(?:and|et|und)"
+_DEGREES = r"(?:(?:Dr|Prof)\b\.? )*"
+_NAME = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ][^\W\d_]+"
+_ROLE = re.compile(
+    r"Ambassador|Botschafter|Bürgermeister|Chair|Direktor|Do[ck]tor|General|Kanzler|Kolleg|Ma[iy]or|Minist|Pfarrer"
+    r"|Pr[äeé]sident|Profess|Secretary|Speaker|Vorsitzend"
+)
+_GREETING = re.compile(
+    r"(?:bonjour|bonsoir|ch[eè]re?|dear|geehrte|good|guten?|hallo|hello|hi|lieber?|merci|sehr|thank)\b"
+)
+_SUBJECT = re.compile(r"(?:^|\b(?:are|can|could|did|does|has|had|is|must|should|was|will|would|hat|ist|est|a|que)) $")
+_CLAUSE = re.compile(r"[,;:.!?—–] |\b(?:and|because|but|if|that|when|und|et) ")
+_WIFE = re.compile(  # seine Frau Anna
+    r"(?:[dms]ein|[Ii]hr|unser|eu[er]r|k?ein|dies|jed|erst|zweit|dritt|jung|alt|spät)(?:e?r?e[mnrs]?)?"
+    r"|[Dd]ie|[Dd]e[rnm]|[Zz]ur|und"
+)
+_WORD_BEFORE = re.compile(r"([^\W\d_][\w’'-]*\.?) \Z")
+_ADDRESS = {
+    "de": (re.compile(r"\b((?:[Gg]eehrt|Lieb|Wert)e)r?(?= (Herr|Frau)\b)"), ("r", "")),
+    "fr": (re.compile(r"\b(Ch)(?:er|ère)(?= (M\.|Monsieur|Mme|Madame) )"), ("er", "ère")),
+}
+
+
+def has_titled_name(text: str, language: str) -> bool:
+    """Return whether a text has a title with a name, both with capitals."""
+    return any(_titled_names(text, primary_language(language)))
+
+
+def lost_titled_names(source: str, translation: str, language: str) -> list[Range]:
+    """Return the ranges of the names after titles in a source that its translation lacks; `Präsident` is no name."""
+    return [
+        match.span("name")
+        for match in _titled_names(source, primary_language(language))
+        if match["name"] not in translation and not _ROLE.match(match["name"])
+    ]
+
+
+def write_titles(source: str, translation: str, languages: tuple[str, str]) -> str:
+    """Return a translation in which the names after titles have the titles of the target language."""
+    language, target = map(primary_language, languages)
+    if language == target or target not in _TITLES:
+        return translation
+    place = 0
+    for match in _titled_names(source, language):
+        title = rf"(?<![\w.-])(?:(?P<first>[\w.]+) {_AND} )?(?!(?:Dr|Prof)\b)(?P<title>[\w.]+)[ -]+"
+        name = rf"(?P<name>(?<!\w){_DEGREES}{re.escape(match['name'])}(?:['’]?s)?(?!\w))"
+        found = re.compile(f"(?:{title})?{name}").search(translation, place)
+        if not found:
+            continue
+        begin, new = found.start("name"), ""
+        accepted = _TITLES[target][match["woman"] is not None]
+        if found["title"] in accepted or (target == "en" and found["title"] in _ENGLISH):
+            begin, new = found.start("title"), found["title"] + " "
+        elif _is_title(found["title"]):
+            begin, new = found.start("title"), _written(match, target) + " "
+        elif _GREETING.match(_CLAUSE.split(translation[:begin])[-1].lower()):
+            new = _written(match, target) + " "
+        if match["first"] and found["first"] and _is_title(found["first"]):
+            first = _TITLES[target][match["first"] in _TITLES[language][1]]
+            if found["first"] not in first:
+                new = translation[found.start("first") + len(found["first"]) : begin] + new
+                begin, new = found.start("first"), f"{first[0]}{new}"
+        translation = f"{translation[:begin]}{new}{translation[found.start('name') :]}"
+        place = begin + len(new) + len(match["name"])
+    if place and target in _ADDRESS:
+        adjective, endings = _ADDRESS[target]
+        translation = adjective.sub(lambda one: one[1] + endings[one[2] in _TITLES[target][1]], translation)
+    return translation
+
+
+@cache
+def _pattern(language: str) -> re.Pattern[str]:
+    """Return a pattern of a title and a name: groups `man` or `woman` and `name`, and `first` of `Mr and Mrs Lee`."""
+    men, women = ("|".join(map(re.escape, sorted(titles, key=len, reverse=True))) for titles in _TITLES[language])
+    first = rf"(?:(?P<first>{men}|{women}) {_AND} )?"
+    return re.compile(rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {_DEGREES}(?P<name>{_NAME})")
+
+
+def _titled_names(text: str, language: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of `_pattern`, without wives and initials: `seine Frau Anna`, `Richard M. Stallman`."""
+    if not any(title in text for both in _TITLES.get(language, ()) for title in both):
+        return  # a fast test
+    for match in _pattern(language).finditer(text):
+        before = _WORD_BEFORE.search(text, 0, match.start())
+        word = before[1] if before else ""
+        if match[0].startswith("M. ") and word[:1].isupper() and not _GREETING.match(word.lower()):
+            continue
+        if not (match[0].startswith("Frau ") and _WIFE.fullmatch(word)):
+            yield match
+
+
+def _written(match: re.Match[str], target: str) -> str:
+    """Return the title of a match of `_pattern` for the target: `Herrn` of an object, `Monsieur` in a letter."""
+    accepted = _TITLES[target][match["woman"] is not None]
+    before = _CLAUSE.split(match.string[: match.start()])[-1].lower()
+    if _GREETING.match(before):
+        return accepted[target == "fr"]
+    is_object = len(before.split()) > 1 and not _SUBJECT.search(before)
+    return accepted[-1 if target == "de" and is_object else 0]
+
+
+def _is_title(word: str | None) -> bool:
+    """Return whether a word is a title of any language, or what models write in place of one."""
+    word = (word or "").rstrip(".")
+    known = (title.rstrip(".") for titles in _TITLES.values() for both in titles for title in both)
+    return word.lower() in _MISTAKES or word in known

@@ -1,0 +1,61 @@
+"""Titles of people, in the target language."""
+
+import pytest
+
+from mt.text.titles import has_titled_name, lost_titled_names, write_titles
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "translation", "expected"),
+    [
+        ("en-de", "Mr Smith called.", "Mr Smith rief an.", "Herr Smith rief an."),
+        ("en-de", "Please ask Mr. Smith's wife.", "Frag Mr. Smiths Frau.", "Frag Herrn Smiths Frau."),
+        ("en-de", "I met Mr Smith.", "Ich traf Herr Smith.", "Ich traf Herr Smith."),
+        ("en-de", "I spoke with Mr Dr. Lee.", "Ich sprach mit Mr Dr. Lee.", "Ich sprach mit Herrn Dr. Lee."),
+        ("en-de", "Is Mr Lee in, or Mrs Lee?", "Ist Mr Lee da oder Mrs Lee?", "Ist Herr Lee da oder Frau Lee?"),
+        ("en-de", "Dear Mr Lee,", "Sehr geehrte Frau Lee,", "Sehr geehrter Herr Lee,"),
+        ("en-de", "Dear Ms Lee,", "Lieber Lee,", "Liebe Frau Lee,"),
+        ("en-de", "Good morning Mr Lee!", "Guten Morgen Lee!", "Guten Morgen Herr Lee!"),
+        ("en-de", "Mr and Mrs Lee sleep.", "Mr und Mrs Lee schlafen.", "Herr und Frau Lee schlafen."),
+        ("en-de", "This is Mr Lee.", "Das ist Mr-Lee.", "Das ist Herr Lee."),
+        ("en-de", "Mr Lee saw it.", "Lee sah es.", "Lee sah es."),
+        ("en-de", "Mr Hove sees KwaHove.", "KwaHove sieht Mr Hove.", "KwaHove sieht Herr Hove."),
+        ("en-fr", "Dear Ms Lee,", "Cher Ms Lee,", "Chère Madame Lee,"),
+        ("en-fr", "Ms Lee is here.", "Madame Lee est là.", "Madame Lee est là."),
+        ("en-fr", "Ask Ms Lee.", "Demandez à Ms Lee.", "Demandez à Mme Lee."),
+        ("de-en", "Frau Dr. Klein ist da.", "Woman Dr. Klein is here.", "Ms Dr. Klein is here."),
+        ("de-en", "Mit Herrn Klein", "With Mrn Klein", "With Mr Klein"),
+        ("de-en", "Frau Klein", "Mrs. Klein", "Mrs. Klein"),
+        ("de-en", "Mit seiner Frau Anna", "With his wife Anna", "With his wife Anna"),
+        ("de-en", "Herr Präsident!", "Mr President!", "Mr President!"),
+        ("fr-en", "Bonjour Madame Bovary", "Hello Madame Bovary", "Hello Madame Bovary"),
+        ("fr-en", "J'ai vu M. Dupont.", "I saw M. Dupont.", "I saw Mr Dupont."),
+        ("fr-en", "Richard M. Stallman", "Richard M. Stallman", "Richard M. Stallman"),
+        ("fr-de", "Bonjour M. Dupont,", "Hallo M. Dupont,", "Hallo Herr Dupont,"),
+        ("en-it", "Mr Smith", "Mr Smith", "Mr Smith"),
+        ("it-de", "Mr Smith", "Mr Smith", "Mr Smith"),
+    ],
+)
+def test_titles(languages: str, source: str, translation: str, expected: str) -> None:
+    language, target = languages.split("-")
+    assert write_titles(source, translation, (language, target)) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "lost"),
+    [
+        ("Dear Mr Smith,", "Sehr geehrte Frau,", ["Smith"]),
+        ("Dear Mr Smith,", "Lieber Smith,", []),
+        ("Mr President, thank you.", "Herr Vorsitzender, danke.", []),
+        ("Mr. Lee and Ms O'Neill", "Lee und sie", ["O'Neill"]),
+    ],
+)
+def test_lost_titled_names(source: str, translation: str, lost: list[str]) -> None:
+    assert [source[begin:end] for begin, end in lost_titled_names(source, translation, "en")] == lost
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("Dear Mr Smith,", True), ("dear mr smith,", False), ("Mr Right", True)]
+)
+def test_has_titled_name(text: str, expected: bool) -> None:
+    assert has_titled_name(text, "en-GB") is expected and not has_titled_name(text, "it")

@@ -41,6 +41,7 @@ from mt.kernels.shortlist import SHORTLIST_FILE, Shortlist, load_shortlist, save
 from mt.model.shapes import Shapes, transformer_shapes
 from mt.section import Section
 from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
+from mt.text.phrases import PHRASES_FILE, Phrases, load_phrases
 from mt.tokenizer import EOS, SOURCE_FILE, TOKENIZER_FILES, Tokenizer, read_file
 from mt.vocabulary import load_tokenizer
 
@@ -56,7 +57,7 @@ TokenPair = tuple[tuple[int, ...], tuple[int, ...]]
 WEIGHTS, FLOAT_WEIGHTS = "model.safetensors", "float.safetensors"
 FILES = (
     *("config.json", WEIGHTS, FLOAT_WEIGHTS, *TOKENIZER_FILES),
-    *("calibration.json", "confidence.json", "int8.json", SHORTLIST_FILE, BIGRAMS_FILE),
+    *("calibration.json", "confidence.json", "int8.json", SHORTLIST_FILE, BIGRAMS_FILE, PHRASES_FILE),
 )
 """Files of a model directory that influence translations."""
 
@@ -79,6 +80,7 @@ class LoadedModel:
     confidence: Confidence | None = None
     int8_check: CalibrationLoss | Int8Check | None = None
     bigrams: SourceBigrams | None = None
+    phrases: Phrases | None = None
 
     @cached_property
     def model(self) -> "Transformer":
@@ -204,6 +206,7 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
         _read_optional(folder / "confidence.json", CONFIDENCE, "a file that `mt-service calibrate` wrote"),
         _read_optional(folder / "int8.json", INT8_CHECK, "a file that mt-service wrote"),
         load_source_bigrams(folder, tokenizer),
+        load_phrases(folder),
     )
 
 

@@ -13,11 +13,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from mt.bundled import STARTER_MODEL
 from mt.data.cleaning import Cleaner
 from mt.data.corpus import read_lines
 from mt.data_config import CleaningConfig
 from mt.errors import DataError
 from mt.text.normalise import normalise_training_text
+from mt.text.phrases import PHRASES_FILE
 from mt.text.segment import split_text
 
 CorpusPair = tuple[str, str]
@@ -37,7 +39,6 @@ WEB = {
 }
 """The sources of `web` in each corpus."""
 CORPUS_OF = {source: name for name, sources in WEB.items() for source in sources}
-PHRASES = Path(__file__).with_name("starter_phrases.tsv")
 
 SHORT_WORDS = 3
 """A translation of so few words may also be the translation of a development line."""
@@ -215,10 +216,10 @@ def renamed(text: str, new: dict[str, str]) -> str:
 
 def phrases() -> dict[str, list[CorpusPair]]:
     """Return the phrases written by hand, with and without a full stop."""
-    rows = [line.split("\t") for line in read_lines(PHRASES)]
+    languages, *rows = [line.split("\t") for line in read_lines(STARTER_MODEL / PHRASES_FILE)]
+    rows = [[text[0].upper() + text[1:] for text in row] for row in rows]
     rows += [[f"{text}." for text in row] for row in rows if all(text[-1].isalpha() for text in row)]
-    places = {"en": 0, "de": 1, "fr": 2}
-    return {name: [(row[places[name[:2]]], row[places[name[3:]]]) for row in rows] for name in PAIRS}
+    return {name: [(row[languages.index(name[:2])], row[languages.index(name[3:])]) for row in rows] for name in PAIRS}
 
 
 # All files

@@ -166,6 +166,8 @@ class SentenceTranslator:
         log_probabilities = alternative.piece_log_probabilities
         if self.estimator is None or not log_probabilities:
             return Expectation(None)
+        if log_probabilities == (0.0,):
+            return Expectation(1.0)  # a term, a phrase or a code: there was no search
         pieces, observation = alternative.pieces, Observation(log_probabilities, len(alternative.text))
         required = {term.translation for term in terms if term.translation}
         text = "".join(pieces).replace(SPACE_MARK, " ") if required else ""

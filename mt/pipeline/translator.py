@@ -95,7 +95,7 @@ class Translator:
         """
         self.tokenizer = loaded.tokenizer
         self.description = loaded.description
-        self.bigrams = loaded.bigrams
+        self.bigrams, self.phrases = loaded.bigrams, loaded.phrases
         self.estimator = QualityEstimator(loaded.confidence, loaded.bigrams) if loaded.confidence else None
         self.device = loaded.device
         self.dtype = dtype
@@ -312,6 +312,7 @@ class Translator:
             prefix=tuple(self.tokenizer.target_prefix(target_language)),
             covered_length=self.description.source_length,
             bigrams=self.bigrams,
+            phrases=self.phrases,
             reads_target=target_language in self.directions.sources,
         )
         config = self.description.model

@@ -23,6 +23,7 @@ from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
 from mt.text.formality import Formality
 from mt.text.normalise import NormalisedText, Normaliser, plain_spaces
 from mt.text.numbers import unify_numbers
+from mt.text.phrases import Phrases
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.restoration import StrippedText, remove_spans, restore_spans
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
@@ -70,6 +71,7 @@ class SentenceContext:
     banned: tuple[str, ...] = ()  # words that no translation contains
     covered_length: int = COVERED_LENGTH  # sentences of more tokens are divided at clauses
     bigrams: SourceBigrams | None = None  # pairs of tokens in the sources of the training text, if known
+    phrases: Phrases | None = None  # of the model
     reads_target: bool = False  # the training text has sources in the target language, too
     words_alone: dict[WordKey, str] = field(default_factory=dict)
     """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""

@@ -1,0 +1,68 @@
+"""Phrases of a model: texts of a few words, such as headings, cells of tables and greetings, with their translations.
+
+A model that has read sentences often takes a word without a sentence for another word, or copies it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mt.errors import ModelError
+from mt.languages import primary_language
+from mt.text import casing
+
+PHRASES_FILE = "phrases.tsv"
+_MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """Phrases by row: the text of each language as within a sentence. Of rows with the same text, the first counts."""
+
+    rows: tuple[Mapping[str, str], ...]
+
+    def translate(self, text: str, source: str, target: str) -> str | None:
+        """Return the translation of a phrase, with its letter case and final marks, or None for another text."""
+        row = self._rows.get((primary_language(source), _key(text))) if len(text) <= self._longest else None
+        found = _MARKS.sub("", row.get(primary_language(target), "")) if row else ""
+        if not found:
+            return None
+        if len(text) > 1 and text.isupper():
+            found = casing.raise_capitals(found, text, target)
+        elif text[0].isupper():
+            found = casing.raise_first(found, target)
+        marks = text[len(_MARKS.sub("", text)) :].lstrip()
+        return found + " " * (primary_language(target) == "fr" and marks[:1] in (*":;!?",)) + marks
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str], Mapping[str, str]]:
+        rows: dict[tuple[str, str], Mapping[str, str]] = {}
+        for row in self.rows:
+            for language, text in row.items():
+                rows.setdefault((language, _key(text)), row)
+        return rows
+
+    @cached_property
+    def _longest(self) -> int:
+        return max((len(text) for row in self.rows for text in row.values()), default=0) + 3  # characters, with marks
+
+
+def load_phrases(folder: Path) -> Phrases | None:
+    """Return the phrases of a model directory, or None if it has none.
+
+    The first line of the file has the languages, separated by tabs. Raises: ModelError if a line has other columns.
+    """
+    path = folder / PHRASES_FILE
+    if not path.exists():
+        return None
+    languages, *lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    for number, line in enumerate(lines, 2):
+        if len(line) != len(languages) or not all(line):
+            raise ModelError(f"{path}, line {number}: accepted: {len(languages)} texts, separated by tabs")
+    return Phrases(tuple(dict(zip(languages, line, strict=True)) for line in lines))
+
+
+def _key(text: str) -> str:
+    return _MARKS.sub("", text).casefold()

@@ -1,0 +1,51 @@
+"""Phrases of a model, which it translates without a search."""
+
+from pathlib import Path
+
+import pytest
+
+from mt.bundled import STARTER_MODEL
+from mt.errors import ModelError
+from mt.text.phrases import Phrases, load_phrases
+
+ROWS = (
+    {"en": "paid", "de": "bezahlt", "fr": "payé"},
+    {"en": "deadline", "de": "Frist", "fr": "date limite"},
+    {"en": "time limit", "de": "Frist", "fr": "délai"},
+    {"en": "Dear Sir or Madam,", "de": "Sehr geehrte Damen und Herren,", "fr": "Madame, Monsieur,"},
+    {"en": "forgot your password?", "de": "Passwort vergessen?"},
+)
+
+
+@pytest.mark.parametrize(
+    ("direction", "text", "expected"),
+    [
+        *(("en-de", "Paid", "Bezahlt"), ("en-de", "paid", "bezahlt"), ("en-fr", "PAID!", "PAYÉ !")),
+        *(("de-en", "Frist:", "Deadline:"), ("en-de", "deadline", "Frist"), ("en-GB-de-CH", "Deadline …", "Frist…")),
+        *(("en-de", "Dear Sir or Madam", "Sehr geehrte Damen und Herren"), ("fr-de", "Date Limite :", "Frist:")),
+        *(("en-de", "Forgot your password?", "Passwort vergessen?"), ("en-fr", "Forgot your password?", None)),
+        *(("en-de", "Paid in full", None), ("en-it", "Paid", None), ("fr-de", "Paid", None), ("en-de", "...", None)),
+        ("en-fr", "deadline?", "date limite ?"),
+    ],
+)
+def test_phrases(direction: str, text: str, expected: str | None) -> None:
+    source, target = direction[: len(direction) // 2], direction[len(direction) // 2 + 1 :]
+    assert Phrases(ROWS).translate(text, source, target) == expected
+
+
+def test_the_file_of_a_model(tmp_path: Path) -> None:
+    assert load_phrases(tmp_path) is None
+    (tmp_path / "phrases.tsv").write_text("en\tde\npaid\tbezahlt\n", encoding="utf-8")
+    assert load_phrases(tmp_path) == Phrases(({"en": "paid", "de": "bezahlt"},))
+    (tmp_path / "phrases.tsv").write_text("en\tde\npaid\n", encoding="utf-8")
+    with pytest.raises(ModelError, match="line 2: accepted: 2 texts, separated by tabs"):
+        load_phrases(tmp_path)
+
+
+def test_phrases_of_the_bundled_model() -> None:
+    """Each has a text in each language, without spaces around it, and none is there twice."""
+    phrases = load_phrases(STARTER_MODEL)
+    assert phrases and len({tuple(row.values()) for row in phrases.rows}) == len(phrases.rows) > 150
+    assert all(
+        [*row] == ["en", "de", "fr"] and all(text == text.strip() for text in row.values()) for row in phrases.rows
+    )

@@ -1,9 +1,9 @@
 """Writing and reading of model directories.
 
 A directory contains `config.json`, `model.safetensors`, `tokenizer.model` and `README.md`. These files are optional:
-`calibration.json`, `confidence.json`, `source_bigrams.safetensors` and `shortlist.safetensors`; for an imported model,
-also `int8.json`, `vocabulary.json` and `tokenizer.target.model`. If the weights in `model.safetensors` are int8,
-`float.safetensors` may contain the float weights from which they were rounded.
+`calibration.json`, `confidence.json`, `source_bigrams.safetensors`, `shortlist.safetensors` and `phrases.tsv`; for an
+imported model, also `int8.json`, `vocabulary.json` and `tokenizer.target.model`. If the weights in `model.safetensors`
+are int8, `float.safetensors` may contain the float weights from which they were rounded.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
 code from the directory (weights are safetensors, metadata is JSON) and imports no torch; `LoadedModel.model` does.
@@ -88,13 +88,8 @@ class LoadedModel:
         if not isinstance(self.weights, Mapping):
             return self.weights
         description, loading = self.description, import_module("mt.model.loading")
-        module: Transformer = loading.load_transformer(
-            self.weights,
-            description.model,
-            description.vocabulary_size,
-            description.source_vocabulary_size,
-            self.device,
-        )
+        sizes = description.vocabulary_size, description.source_vocabulary_size
+        module: Transformer = loading.load_transformer(self.weights, description.model, *sizes, self.device)
         return module
 
     def encode_pair(self, pair: CalibrationPair) -> TokenPair:

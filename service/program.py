@@ -13,8 +13,8 @@ Further examples: all models of a volume, in a container; API keys; a proxy in f
     python -m service --models models --root-path /translator --trusted-proxies 10.0.0.1
 
 At SIGTERM or Ctrl-C the service refuses new requests, answers the accepted requests and exits with status 0; a second
-signal ends it at once. At SIGHUP it loads changed model directories, new ones in --models and the glossary of the page,
-while it answers requests. If a model or a setting cannot be used, it prints a message on stderr and exits with status 2.
+signal ends it at once. At SIGHUP it loads changed model directories, new ones in --models and the glossary of the
+page, while it answers requests. If a model or a setting cannot be used, it exits with status 2 and a message.
 """
 
 import argparse

@@ -52,9 +52,8 @@ class TrainingBatch:
     def with_tensors(self, function: Callable[[Tensor], Tensor]) -> "TrainingBatch":
         """Return a copy of this batch in which each tensor is replaced by `function(tensor)`."""
         source, source_mask, target = function(self.source), function(self.source_mask), function(self.target)
-        return TrainingBatch(
-            source, source_mask, target, function(self.labels), function(self.label_indices), self.indices
-        )
+        labels, label_indices = function(self.labels), function(self.label_indices)
+        return TrainingBatch(source, source_mask, target, labels, label_indices, self.indices)
 
 
 @dataclass(frozen=True)

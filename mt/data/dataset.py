@@ -93,14 +93,10 @@ class ParallelDataset:
 
     @classmethod
     def load(cls, folder: Path) -> "ParallelDataset":
-        return cls(
-            source=Ragged(folder / "source"),
-            target=Ragged(folder / "target"),
-            source_text=Ragged(folder / "source_text"),
-            target_text=Ragged(folder / "target_text"),
-            direction=np.load(folder / "direction.npy"),
-            corpus=np.load(folder / "corpus.npy"),
-        )
+        names = ("source", "target", "source_text", "target_text")
+        source, target, source_text, target_text = (Ragged(folder / name) for name in names)
+        direction, corpus = np.load(folder / "direction.npy"), np.load(folder / "corpus.npy")
+        return cls(source, target, source_text, target_text, direction, corpus)
 
     def __len__(self) -> int:
         return len(self.direction)

@@ -1,8 +1,8 @@
 """Warnings about corpora whose text is in another language than the recipe states, for example in swapped columns."""
 
+from collections.abc import Sequence
 from functools import cache
 
-from mt.data_config import CorpusConfig
 from mt.languages import language_name, primary_language
 from mt.text.language_detection import LanguageDetector
 
@@ -33,28 +33,28 @@ class LanguageSample:
         self._seen += 1
 
 
-def check_languages(corpus: CorpusConfig, sample: LanguageSample, languages: tuple[str, str]) -> list[str]:
+def check_languages(
+    name: str, columns: Sequence[str], pairs: Sequence[tuple[str, str]], languages: tuple[str, str]
+) -> list[str]:
     """Return a warning for the sources and one for the targets, if they are almost surely in an unexpected language.
 
-    `languages` are the expected languages of sources and targets. Only primary languages are compared: `zh` and
-    `zh-Hant` are equal. Return [] for small samples.
+    `pairs` are a sample of the corpus `name`. `columns` are its languages if it is one file, otherwise (). `languages`
+    are the expected languages of sources and targets. Only primary languages are compared: `zh` and `zh-Hant` are
+    equal. Return [] for small samples.
     """
-    if len(sample.pairs) < LEAST_PAIRS:
+    if len(pairs) < LEAST_PAIRS:
         return []
     detector = _detector(languages)
     warnings = []
     for side, language in enumerate(languages):
-        text = "\n".join(pair[side] for pair in sample.pairs)
+        text = "\n".join(pair[side] for pair in pairs)
         if len(text) < LEAST_CHARACTERS:
             continue
         detected, probability = detector.detect(text)[0]
         if probability >= SURE and primary_language(detected) != primary_language(language):
-            place = f"column {corpus.columns.index(language) + 1} of" if corpus.columns else "the file of"
-            swapped = detected in languages
-            hint = "are the languages swapped?" if swapped else "is this the right file?"
-            warnings.append(
-                f"{corpus.path}: {place} {language!r} reads as {language_name(detected)} ({detected!r}); {hint}"
-            )
+            place = f"column {columns.index(language) + 1} of" if columns else "the file of"
+            hint = "are the languages swapped?" if detected in languages else "is this the right file?"
+            warnings.append(f"{name}: {place} {language!r} reads as {language_name(detected)} ({detected!r}); {hint}")
     return warnings
 
 

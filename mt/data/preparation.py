@@ -34,6 +34,7 @@ from mt.tokenizer import Tokenizer, train_tokenizer
 from mt.vocabulary import load_tokenizer
 
 VERSION = 5  # version of the folder's format, a part of the fingerprint
+LEAKED_SHARE = 0.05  # of the validation sources: if more are in the training text, a warning says so
 CHUNK = 20_000  # number of pairs that are encoded together
 DROPPED = "dropped.tsv"
 DROPPED_COLUMNS = ("file", "line", "direction", "reason", "source", "target")
@@ -139,16 +140,22 @@ class _Preparation:
         self.progress = progress
         self.dropped: dict[str, list[dict[str, Any]]] = {}  # counts of dropped pairs, by direction
         self.warnings: list[str] = []
+        self.valid, self.leaked = set[str](), set[str]()  # validation sources, and those in the training text
 
     def run(self) -> None:
         recipe, folder = self.recipe, self.folder
         parts = {"valid": recipe.data.valid} if recipe.data.valid else {}
         parts |= {f"monitor-{number}": (corpus,) for number, corpus in enumerate(_monitored(recipe))}
+        for part, corpora in parts.items():
+            self._write_text(part, corpora)
         with (folder / DROPPED).open("w", encoding="utf-8", newline="\n") as file:
             file.write("\t".join(DROPPED_COLUMNS) + "\n")
             self._write_text("train", recipe.data.train, file)
-        for part, corpora in parts.items():
-            self._write_text(part, corpora)
+        if len(self.leaked) > LEAKED_SHARE * len(self.valid):
+            self.warnings.append(
+                f"{len(self.leaked):,} of {len(self.valid):,} validation sources are in the training text, so that the "
+                "validation scores are too high; remove them from it, or set data.split_validation and no data.valid"
+            )
         if recipe.data.split_validation:
             untagged = [not corpus.source_tag for corpus in recipe.data.train]
             split_validation(folder / "train", folder / "valid", recipe.data.split_validation, recipe.seed, untagged)
@@ -188,6 +195,10 @@ class _Preparation:
                 for pair in self._read(corpus, direction, cleaner, dropped):
                     for writer, text in zip(writers, (pair.source, pair.target), strict=True):
                         writer.append_text(text)
+                    if dropped:
+                        self.leaked |= self.valid & {pair.source, pair.target}
+                    elif part == "valid":
+                        self.valid.add(pair.source)
                     directions.append(index)
                     origins.append(number)
                     if len(directions) % CHUNK == 0:
@@ -233,7 +244,7 @@ class _Preparation:
                 dropped.write("\t".join(row) + "\n")
                 continue
             yield from with_variants(pair, corpus.variants)
-        for warning in check_languages(corpus, sample, direction.languages):
+        for warning in check_languages(corpus.path, corpus.columns, sample.pairs, direction.languages):
             if warning not in self.warnings:
                 self.warnings.append(warning)
 

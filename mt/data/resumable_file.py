@@ -111,12 +111,9 @@ class ResumableFile:
         except (OSError, ValueError) as error:
             raise DataError(f"{self._part}: was begun by an unknown job ({self._record}: {error}); {repair}") from error
         now = json.loads(json.dumps(job))
-        differing = [
-            f"{name}: was {begun.get(name)!r}, now {now.get(name)!r}"
-            for name in {**begun, **now}
-            if begun.get(name) != now.get(name)
-        ]
-        if differing:
+        changed = [name for name in {**begun, **now} if begun.get(name) != now.get(name)]
+        if changed:
+            differing = [f"{name}: was {begun.get(name)!r}, now {now.get(name)!r}" for name in changed]
             raise DataError(problems(f"{self._part} was begun by another job; {repair}", differing))
         return [number for number in faulty if number <= self.lines]
 

@@ -70,8 +70,7 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str, target: str) -
     try:
         for number, unit in enumerate(reader(stream, name), start=1):
             languages.update(unit)
-            source_text = _text_in(source, unit)
-            target_text = _text_in(target, unit)
+            source_text, target_text = _text_in(source, unit), _text_in(target, unit)
             if source_text and target_text:
                 empty = False
                 yield SentencePair(source_text, target_text, number, name)
@@ -214,10 +213,8 @@ def write_tmx(units: Iterable[tuple[str, str]], source: str, target: str) -> Ite
         'datatype="plaintext"/><body>\n'
     )
     for pair in units:
-        variants = (
-            f"<tuv xml:lang={language}><seg>{escape(text)}</seg></tuv>"
-            for language, text in zip(languages, pair, strict=True)
-        )
+        sides = zip(languages, pair, strict=True)
+        variants = (f"<tuv xml:lang={language}><seg>{escape(text)}</seg></tuv>" for language, text in sides)
         yield f"<tu>{''.join(variants)}</tu>\n"
     yield "</body></tmx>\n"
 

@@ -135,8 +135,8 @@ def test_a_warning_names_columns_in_another_language(prepared: Prepared, tiny_co
     pairs = [f"{source}\t{target}\n" for source in ENGLISH for target in GERMAN]
     (tiny_corpus / "some.tsv").write_text("".join(pairs), encoding="utf-8")
     corpus = {"path": "some.tsv", "columns": ("en", "fr")}
-    (warning,) = prepared(("en-fr",), data={"train": (corpus,), "valid": (corpus,)}).meta["warnings"]
-    assert "some.tsv: column 2 of 'fr' reads as German" in warning
+    warning, leak = prepared(("en-fr",), data={"train": (corpus,), "valid": (corpus,)}).meta["warnings"]
+    assert "some.tsv: column 2 of 'fr' reads as German" in warning and "4 of 4 validation sources" in leak
 
 
 def test_a_validation_set_is_split_off_by_seed_and_shares_no_source(
@@ -162,6 +162,26 @@ def test_a_validation_set_is_split_off_by_seed_and_shares_no_source(
     assert np.bincount(valid.direction).tolist() == [7, 7]
     seen = {text for pair in pairs_of(rest) for text in pair}
     assert not seen & {source for source, _ in pairs_of(valid)}, "in neither direction"
+
+
+VALID = {"path": "valid.tsv", "columns": ("de", "en")}
+
+
+@pytest.mark.parametrize(
+    ("directions", "valid", "said"),
+    [
+        (("en-de",), ("plain.{language}",), ["30 of 30 validation sources are"]),
+        (("en-de", "de-en"), ("packed.{language}.gz",), ["30 of 30 validation sources are"]),
+        (("en-de",), (VALID, "packed.{language}.gz"), ["15 of 18 validation sources are"]),
+        (("en-de",), (VALID,), []),
+    ],
+)
+def test_validation_sources_in_the_training_text_are_counted(
+    prepared: Prepared, directions: tuple[str, ...], valid: tuple[object, ...], said: list[str]
+) -> None:
+    warnings = prepared(directions, data={"valid": valid}).meta["warnings"]
+    assert [warning.partition(" in the ")[0] for warning in warnings] == said
+    assert all("set data.split_validation and no data.valid" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import pytest
 
 from mt.data.language_check import SAMPLE, LanguageSample, check_languages
-from mt.data_config import CorpusConfig
 
 PAIRS = [("The dog sleeps under the old tree.", "Der Hund schläft unter dem alten Baum.")] * 10
 CHINESE = [("The dog sleeps under the old tree.", "狗在花园里的那棵老树下睡着了，猫坐在旁边看着它。")] * 10
@@ -11,7 +10,7 @@ def warnings(pairs: list[tuple[str, str]], *languages: str) -> list[str]:
     sample = LanguageSample()
     for pair in pairs:
         sample.add(*pair)
-    return check_languages(CorpusConfig(path="corpus.{language}"), sample, (languages[0], languages[1]))
+    return check_languages("corpus.{language}", (), sample.pairs, (languages[0], languages[1]))
 
 
 @pytest.mark.parametrize(

@@ -191,9 +191,8 @@ def progress_display(stages: Sequence[Stage], console: Console) -> Iterator[OnPr
         def observe(running: Sequence[RunningStage]) -> None:
             nonlocal shown, last_line
             trainings = list(map(training_state, running))
-            title = "; ".join(
-                f"stage {numbers[entry.stage.name]} of {len(stages)}: {entry.stage.name}" for entry in running
-            )
+            names = [entry.stage.name for entry in running]
+            title = "; ".join(f"stage {numbers[name]} of {len(stages)}: {name}" for name in names)
             share = sum(fraction for fraction, _ in trainings) / len(trainings)
             status = f"{share:.0%}, " * bool(share) + f"{running[0].seconds / 60:.1f} min"
             status += "".join(text for _, text in trainings)

@@ -18,8 +18,9 @@ from typing import Any
 from rich.console import Console
 
 from mt.checkpoint import CALIBRATION_PAIRS, save_calibration, save_confidence
-from mt.cli.command import CommandParser, command, stderr_console, tell
+from mt.cli.command import CommandParser, command, stderr_console, tell, warn
 from mt.data.corpus import SentencePair, read_parallel, read_tsv
+from mt.data.language_check import SAMPLE, check_languages
 from mt.description import CalibrationPair
 from mt.engine.backends.cpu import store_loss
 from mt.errors import DataError
@@ -66,6 +67,10 @@ def calibrate(options: argparse.Namespace, console: Console) -> None:
         direction = translator.directions.choose(options.source, options.target)
         pairs = _pairs(direction, read_parallel(options.source_file, options.reference_file))
     others = _read_tsvs(options.other_tsv, translator.directions)
+    for direction in dict.fromkeys(pair.direction for pair in pairs):
+        sample = [(pair.source, pair.target) for pair in pairs if pair.direction == direction][:SAMPLE]
+        for warning in check_languages("the parallel text", (), sample, direction.languages):
+            warn(console, warning)
     texts = [pair for pair in pairs if pair.source.strip()]
     if len(texts) < LEAST_PAIRS:
         raise DataError(

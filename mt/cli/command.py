@@ -165,6 +165,10 @@ def tell(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+def warn(console: Console, text: str) -> None:
+    console.print(f"warning: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
 def count(text: str) -> int:
     """Return the value of an option as an integer. Raises: ArgumentTypeError if it is less than 1."""
     value = int(text)

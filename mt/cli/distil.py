@@ -55,8 +55,7 @@ class NBest(BaseModel):
 
 @command
 def main(argv: Sequence[str]) -> int:
-    options = parse(argv)
-    console = stderr_console()
+    options, console = parse(argv), stderr_console()
     direction = Direction.parse(f"{options.source}-{options.target}")
     with console.status("reading"):
         teachers = [read_n_best(file) for file in options.nbest]

@@ -24,9 +24,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from mt import evaluation
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, warn
 from mt.cli.translation_job import search_options
 from mt.data.corpus import SentencePair, read_lines, read_parallel, read_tsv
+from mt.data.language_check import SAMPLE, check_languages
 from mt.decoding.options import SearchOptions
 from mt.engine.devices import cpu_threads
 from mt.errors import DataError, did_you_mean
@@ -77,6 +78,10 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     translator = None if options.model is None else load(options.model, options, options.ensemble)
     direction = find_direction(options, translator)
     pairs = read_test_set(options, direction)
+    columns = options.columns.split(",") if options.tsv else ()
+    sample = [(pair.source, pair.target) for pair in pairs[:: max(1, len(pairs) // SAMPLE)]]
+    for warning in check_languages(str(options.tsv or "the test set"), columns, sample, direction.languages):
+        warn(console, warning)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if translator is None:
         scores: dict[str, Any] = {"hypothesis": str(options.hypothesis_file), "direction": str(direction)}
@@ -97,12 +102,8 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         baseline = load(options.baseline, options)
         search = search_options(baseline, options)
         with console.status(f"comparing with {options.baseline}"):
-            comparisons = evaluation.paired_bootstrap(
-                translate(baseline, sources, direction, search),
-                hypotheses,
-                references,
-                target_language=direction.target,
-            )
+            theirs = translate(baseline, sources, direction, search)
+            comparisons = evaluation.paired_bootstrap(theirs, hypotheses, references, target_language=direction.target)
         scores["baseline"] = conditions(options.baseline, baseline, direction, search)
         scores["comparison"] = [asdict(comparison) for comparison in comparisons]
         console.print(comparison_table(comparisons, str(options.baseline)))

@@ -99,8 +99,7 @@ def run(argv: Sequence[str], hosts: Hosts) -> int:
     parser.common.add_argument(
         "--out", type=Path, metavar="DIR", help="folder to write (default: NAME in data, or in $MT_DATA)"
     )
-    options = parser.parse_args(argv)
-    console = stderr_console()
+    options, console = parser.parse_args(argv), stderr_console()
     corpus = "tatoeba" if options.name in NAMES and options.name.startswith("tatoeba") else options.name
     folder = options.out or Path(os.environ.get("MT_DATA", "data")) / corpus
     fetch(options.name, folder, hosts, console)
@@ -231,9 +230,8 @@ def split_tatoeba(archive: Path, member: str, direction: str) -> None:
         try:
             with ExitStack() as stack:
                 text = stack.enter_context(zipfile.ZipFile(archive)).open(member)
-                outputs = {
-                    split: stack.enter_context(lzma.open(files[split], "wt", encoding="utf-8")) for split in splits
-                }
+                opened = (stack.enter_context(lzma.open(file, "wt", encoding="utf-8")) for file in files.values())
+                outputs = dict(zip(files, opened, strict=True))
                 for line in io.TextIOWrapper(text, encoding="utf-8", newline="\n"):
                     english, target = line.rstrip("\r\n").split("\t")[:2]
                     outputs[split_of(english)].write(f"{english}\t{target}\n")

@@ -55,9 +55,7 @@ def main(argv: Sequence[str]) -> int:
         help="compute positions and LayerNorm exactly as Marian does (default: as transformers and CTranslate2 do, "
         "which differs slightly)",
     )
-    options = parser.parse_args(argv)
-    console = stderr_console()
-
+    options, console = parser.parse_args(argv), stderr_console()
     report = partial(tell, console)
     out = options.out or default_folder(options.source)
     how = ImportOptions(options.allow_pickle, options.as_marian)

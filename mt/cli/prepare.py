@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mt.cli.command import RUNS, CommandParser, command, count, recipe_path, stderr_console, tell
+from mt.cli.command import RUNS, CommandParser, command, count, recipe_path, stderr_console, tell, warn
 from mt.config import Recipe
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.export import export_text
@@ -67,7 +67,7 @@ def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> Prepar
         )
     data = load_prepared(folder)
     for warning in data.meta["warnings"]:
-        console.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        warn(console, warning)
     return data
 
 

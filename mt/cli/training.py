@@ -125,9 +125,8 @@ def train(
         changing = sum(p.numel() for p in trained(trainer.model).values())
         report.print(
             f"{parameters:,} parameters{f', {changing:,} of them trained' if changing < parameters else ''}, "
-            f"{trainer.batches.summary}, "
-            f"processes: {world.size} on {device}, threads of each: {torch.get_num_threads()}, "
-            f"in {trainer.precision}"
+            f"{trainer.batches.summary}, processes: {world.size} on {device}, threads of each: "
+            f"{torch.get_num_threads()}, in {trainer.precision}"
         )
         with signals_stop(trainer, world):
             finished = trainer.train(report)

@@ -78,8 +78,7 @@ def main(argv: Sequence[str]) -> int:
     if options.out is not None:
         terms = read_glossary(options.glossary, options.source, options.target)
         return 0 if translate_files(TranslationJob.load(options, terms), options.out, console) else 3
-    failures = run(options, console)
-    return 3 if failures else 0
+    return 3 if run(options, console) else 0
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -118,7 +118,7 @@ class CleaningConfig(Section):
     max_length_ratio: float = Field(3.0, ge=0)
     """Maximum length of the longer text: max_length_ratio * (shorter length) + 10. A wide character counts as three."""
     drop_identical: bool = True
-    """Drop a pair whose source and target are equal and have more than three words."""
+    """Drop a pair of more than three words whose source and target are equal, except for letter case and spaces."""
     match_digits: bool = True
     """Drop a pair if each text has a number of 4 or more digits that the other lacks. Turn off if calendars differ."""
     max_repetition: int = Field(5, ge=0)

@@ -222,6 +222,10 @@ class Trainer:
             report.print(f"{name}: {metrics[BLEU]:.2f} BLEU on the validation set")
             scored.append((metrics[BLEU], name, metrics))
         _, name, metrics = max(scored, key=lambda candidate: candidate[:2])
+        changes = ((key, value, metrics[key]) for key, value in self.progress.before.items())
+        worse = [f"{key} {old:.3f} -> {v:.3f}" for key, old, v in changes if (v < old if key == BLEU else v > old)]
+        if worse:
+            report.print(f"warning: worse than before tuning: {', '.join(worse)}")
         return candidates[name], name, metrics
 
     def model_of(self, weights: Mapping[str, Tensor]) -> Transformer:

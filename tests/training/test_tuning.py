@@ -241,6 +241,7 @@ def test_training_begins_with_the_model_and_leaves_alone_what_is_frozen(make: Ma
 def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     trainer = make("run")
     assert train(trainer)
+    before = trainer.progress.before
     name = "monitor_loss:test.{language}"
     records = metrics(trainer.run)
     assert [(record["update"], *record) for record in records] == [
@@ -250,6 +251,12 @@ def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixt
     assert records[0][name] != records[1][name]
     assert f"monitored loss: test.{{language}} {records[1][name]:.3f}" in capsys.readouterr().err
 
+    for shift, worse in ((-9, ["valid_loss", name]), (9, ["valid_bleu"])):
+        trainer.progress.before = {key: value + shift for key, value in before.items()}
+        finish(trainer)
+        (said,) = [line for line in capsys.readouterr().err.splitlines() if "worse than before tuning: " in line]
+        assert [key for key in before if f"{key} " in said] == worse
+    trainer.progress.before = before
     card = write_card(
         trainer.recipe, trainer.data, trainer.progress, Published("mean", trainer.progress.before, "cpu"), {}
     )

@@ -87,6 +87,15 @@ def test_a_repair_that_loses_a_term_is_not_used(translator: Translator) -> None:
     assert "Anleitung" in guided.text
 
 
+def test_a_repair_with_a_term_in_a_compound_is_used(translator: Translator) -> None:
+    sentence = "The server stores the quote number in a list."
+    unit = (sentence.replace("list", "file"), "Der Server legt die Angebotsnummer in einer Datei ab.")
+    terms = Terms((("quote", "Angebot"),))
+    planner = translator.planner(source="en", target="de", terms=terms)
+    guided = translated(planner, translator, sentence, MemoryMatch(sentence, *unit, 0.9))
+    assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Angebotsnummer in einer Liste ab.", 0.9)
+
+
 def test_without_a_match_there_is_no_further_work(translator: Translator) -> None:
     """The engine calls of a sentence are the same with matches of other sentences, and without matches."""
 

@@ -138,7 +138,13 @@ def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[
             r"\w+ Angebot und die Rechnung sind angehängt\.",
         ),
         ("The printers in the warehouse are new.", {"warehouse": "Lager"}, r"Die Drucker im Lager sind neu\."),
+        (
+            "The quote and the invoice are attached.",
+            {"quote": "Angebot", "invoice": "Rechnung"},
+            r"\w+ Angebot und die Rechnung sind angehängt\.",
+        ),
         # The term is part of a compound.
+        ("The meeting room is closed.", {"meeting": "Besprechung"}, r"Das Besprechungszimmer ist geschlossen\."),
         (
             "The quote number is on the first page.",
             {"quote": "Angebot"},

@@ -156,7 +156,7 @@ class DataConfig(Section):
     @field_validator("directions", mode="before")
     @classmethod
     def _is_not_a_language(cls, value: Any) -> Any:
-        if isinstance(value, Sequence) and len(value) == 1 and isinstance(value[0], str) and "-" not in value[0]:
+        if isinstance(value, Sequence) and len(value) == 1 and isinstance(value[0], str) and value[0].isalpha():
             raise ValueError(f"{list(value)} names no target language; accepted: two languages, such as en-{value[0]}")
         return value
 

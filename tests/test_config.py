@@ -139,6 +139,10 @@ def corpora(key: str, *options: str) -> str:
         ("model.heads=5", "model: d_model is 128 and heads 5; accepted: heads that divide d_model"),
         (corpora("train", "colums=['en']"), "data.train[0].colums is unknown (did you mean columns?)"),
         ("data.directions=['en-de', 'en-de']", "data.directions: 'en-de' occurs 2 times; accepted: once"),
+        (
+            "data.directions=['en_de']",
+            f"data.directions: 'en_de' is not a direction; {TWO_LANGUAGES}; did you mean en-de?",
+        ),
         ("data.directions=['en-']", f"data.directions: 'en-' is not a direction; {TWO_LANGUAGES}"),
         (corpora("train", "directions=['de']"), f"data.train[0].directions: 'de' is not a direction; {TWO_LANGUAGES}"),
         (

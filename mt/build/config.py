@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from mt.config import Recipe
 from mt.data_config import CorpusConfig
-from mt.errors import RecipeError, problems
+from mt.errors import RecipeError, did_you_mean, problems
 from mt.languages import Direction
 from mt.recipe import read_values
 from mt.section import Section
@@ -115,7 +115,12 @@ def read_build_recipe(path: Path, overrides: Sequence[str] = ()) -> tuple[Recipe
         build = BuildConfig()
         for cause in error.errors():
             key = ".".join(["build", *map(str, cause["loc"])])
-            known_problems.append(f"{key} = {cause['input']!r}: {cause['msg'].removeprefix('Value error, ')}")
+            if cause["type"] == "extra_forbidden":
+                inner = {"student": [*StudentConfig.model_fields], "monolingual": [*CorpusConfig.model_fields]}
+                keys = inner.get(str(cause["loc"][0]), BuildConfig.model_fields)
+                known_problems.append(f"{key} is unknown{did_you_mean(str(cause['loc'][-1]), keys)}")
+            else:
+                known_problems.append(f"{key} = {cause['input']!r}: {cause['msg'].removeprefix('Value error, ')}")
     recipe = complete_recipe(path, values, known_problems, lambda recipe: _unsuitable(recipe, build))
     return recipe, build
 
@@ -126,10 +131,7 @@ def _unsuitable(recipe: Recipe, build: BuildConfig) -> list[str]:
     checks = (
         (recipe.tuning and recipe.tuning.monitor, "tuning.monitor is set; accepted with [build]: [tuning] without it"),
         (recipe.tokenizer.model, "tokenizer.model is set; accepted with [build]: a recipe of a new tokenizer"),
-        (
-            recipe.training.max_minutes,
-            "training.max_minutes is set; accepted with [build]: training.max_updates",
-        ),
+        (recipe.training.max_minutes, "training.max_minutes is set; accepted with [build]: training.max_updates"),
         (
             any(c.source_tag or len(c.directions) for c in recipe.data.train),
             "data.train has source_tag or directions; accepted with [build]: corpora without these keys",

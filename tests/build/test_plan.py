@@ -234,7 +234,9 @@ def test_further_rounds_depend_on_an_improvement(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("build", "overrides", "message"),
     [
-        ("minuts = 3", (), "build.minuts = 3: Extra inputs are not permitted"),
+        ("minuts = 3", (), "build.minuts is unknown"),
+        ("studnet = [{}]", (), "build.studnet is unknown (did you mean student?)"),
+        ("student = [{ beam_sise = 2 }]", (), "build.student.0.beam_sise is unknown (did you mean beam_size?)"),
         ("", ("training.max_minutes=3",), "training.max_minutes is set; accepted with [build]: training.max_updates"),
         ("single_model = true", (), "build.single_model is true and data.directions has one direction; acc"),
         ('monolingual = [{ path = "a.fr", columns = ["fr"] }]', (),

@@ -59,8 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         report_missing(error)
         return 2
-    status: int = module.main(rest)
-    return status
+    return int(module.main(rest))
 
 
 def overview() -> str:

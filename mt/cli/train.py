@@ -24,8 +24,7 @@ def main(argv: Sequence[str]) -> int:
     values, known_problems = read_values(options.recipe, options.overrides)
     if "tuning" not in values:  # with [tuning], the recipe is checked together with the model to tune
         validate_recipe(options.recipe, values, known_problems)
-    status: int = import_module("mt.cli.training").run_training(options, argv)  # imports torch, which takes seconds
-    return status
+    return int(import_module("mt.cli.training").run_training(options, argv))  # imports torch, which takes seconds
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -41,9 +40,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_device()
     more = parser.more.add_argument
-    more(
-        "--prepared", type=Path, default=RUNS / "prepared", metavar="DIR", help="folder of prepared data (%(default)s)"
-    )
+    more("--prepared", type=Path, default=RUNS / "prepared", metavar="DIR", help="prepared data (%(default)s)")
     more(
         "--processes",
         type=count,

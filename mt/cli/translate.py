@@ -96,7 +96,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_model()
     add("--output", type=Path, metavar="FILE", help="write here instead of stdout; .gz and .xz are compressed")
     parser.add_languages()
-    add("--glossary", type=Path, metavar="FILE", help=".csv or .tsv file; each row holds a term and its translation")
+    add("--glossary", type=Path, metavar="FILE", help=".csv or .tsv file: terms, translations, perhaps languages")
     add("--formality", choices=FORMALITY_CHOICES, help="formal (more) or informal (less) address in German and French")
     add("--json", action="store_true", help="write one JSON object per line")
     parser.add_device()
@@ -204,6 +204,10 @@ def read_glossary(path: Path | None, *languages: str | None) -> Terms:
     terms: dict[str, tuple[int, str]] = {}  # line and translation of each term
     order = 0  # -1 if the first column has the translations
     for number, columns in table.rows:
+        if len(columns) == 4 and all(languages):  # as in `--page-glossary`; rows of others are left out
+            if [*map(language_named, columns[2:])] != [language_named(str(language)) for language in languages]:
+                continue
+            del columns[2:]
         if not (order or terms or invalid) and (order := heading_order(columns, languages)):
             exchanged = "; the first column has the translations" if order < 0 else ""
             tell(stderr_console(), f"{path}:{number}: {', '.join(columns)} is a heading, no term{exchanged}")
@@ -214,7 +218,7 @@ def read_glossary(path: Path | None, *languages: str | None) -> Terms:
                 invalid.append(f"{path}:{number}: {term!r} is {translation!r} here and {other!r} in line {first}")
         else:
             row = table.separator.join(columns)[:60]
-            invalid.append(f"{path}:{number}: {row!r}; accepted: a term and its translation in two columns")
+            invalid.append(f"{path}:{number}: {row!r}; accepted: 2 columns, or 4 with --source and --target")
     if invalid:
         raise DataError(problems("the glossary cannot be used", invalid))
     try:

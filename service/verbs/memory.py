@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.table import Table
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.data.corpus import SentencePair, read_content
 from mt.data.translation_memory import read_memory, read_tab_separated, write_tmx
 from mt.data_config import MEMORY_FORMATS, memory_format
@@ -60,7 +60,12 @@ def main(argv: Sequence[str]) -> int:
         table.title = "deleted" if options.action == "delete" else None
         console.print(table)
         if options.action == "export" and options.file:
-            console.print(f"written to {options.file}", markup=False, highlight=False, soft_wrap=True)
+            tell(console, f"written to {options.file}")
+        if options.action == "import":
+            pair = f"{memories[0].source}-{memories[0].target}"
+            tell(
+                console, f"used where a model of the service translates {pair}; `mt-service models {pair}` lists models"
+            )
     return 0
 
 

@@ -14,6 +14,7 @@ import pytest
 from mt import Translator
 from mt.bundled import STARTER_MODEL
 from mt.cli.translate import main, read_glossary
+from mt.errors import DataError
 from mt.text.terms import Terms
 from tests.conftest import sentences
 
@@ -121,6 +122,15 @@ def test_a_heading_of_a_glossary(
         assert len(read_glossary(terms, "en", "fr").glossary) == 2
 
 
+def test_the_glossary_of_the_page_serves_here_too(tmp_path: Path) -> None:
+    terms = tmp_path / "company.csv"
+    terms.write_text("term,translation,from,to\ndog,Pudel,eng,de-DE\nHund,dog,de,en\ndog,chien,en,fr\n")
+    assert read_glossary(terms, "en", "de") == Terms((("dog", "Pudel"),))
+    assert read_glossary(terms, "EN", "German") == Terms((("dog", "Pudel"),))
+    with pytest.raises(DataError, match=r"company\.csv:2: .* 2 columns, or 4 with --source and --target"):
+        read_glossary(terms, "en", None)
+
+
 def test_formality_of_lines_and_documents(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text, file, written = "Where did you buy your coat?", tmp_path / "in.txt", tmp_path / "out.txt"
     file.write_text(f"{text}\n")
@@ -142,7 +152,7 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
     assert main(["--model", str(small_model), str(texts), "--glossary", str(terms)]) == 2
     messages = capfd.readouterr().err.splitlines()
     assert messages[1:] == [
-        f"  - {terms}:2: 'cat'; accepted: a term and its translation in two columns",
+        f"  - {terms}:2: 'cat'; accepted: 2 columns, or 4 with --source and --target",
         f"  - {terms}:3: 'dog' is 'Hund' here and 'Pudel' in line 1",
     ]
 

@@ -78,7 +78,8 @@ def test_a_folder_keeps_its_tree(small_model: Path, tmp_path: Path, capfd: pytes
     assert output == [
         f"{source}/a.docx -> {target}/a.docx: 1 texts",
         f"{source}/a.pdf -> {target}/a.pdf.docx: 1 texts",
-        f"not translated: {source}/b/bad.docx: bad.docx is not a .docx file: File is not a zip file",
+        f"not translated: {source}/b/bad.docx: bad.docx is not a .docx file: open it in its program and save it again "
+        "(File is not a zip file)",
         f"{source}/b/c/deep.txt -> {target}/b/c/deep.txt: 1 texts",
         f"skipped: {source}/b/picture.png: files of this format are not translated",
         "3 files translated, 1 skipped, 1 failed",

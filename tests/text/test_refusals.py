@@ -67,7 +67,11 @@ def locked() -> bytes:
         ("a.xlsx", archive(PRESENTATION), "a.xlsx is not a .xlsx file: the archive contains no file with text"),
         ("a.xlsx", archive({"xl/sharedStrings.xml": f"<sst {SHEET}>"}), "xl/sharedStrings.xml is not XML"),
         ("a.pptx", archive({"s.xml": LARGE_FORMAT}), "text format that is too large"),
-        ("a.epub", "PK rubbish", "a.epub is not a .epub file: File is not a zip file"),
+        (
+            "a.epub",
+            "PK rubbish",
+            "a.epub is not a .epub file: open it in its program and save it again .File is not a zip",
+        ),
         ("a.odt", archive(BOOK), "a.odt is not a .odt file: the archive contains no file with text"),
         ("a.odt", archive(OPEN_DOCUMENT).replace(b"PK\x01\x02", b"PK\x01\x03"), "is not a .odt file"),
         ("a.pdf", "%PDF-1.4\nrubbish", "a.pdf is not a PDF file, or is damaged"),

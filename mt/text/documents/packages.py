@@ -53,7 +53,7 @@ class Package:
             self._check(options)
             self.roots = self._find_roots()
         except DAMAGES as error:
-            raise self.error(str(error)) from error
+            raise self.error(f"open it in its program and save it again ({error})") from error
 
     def error(self, problem: str) -> DocumentError:
         """Return the error that the file does not have the format of its suffix."""

@@ -44,7 +44,7 @@ def test_a_memory_lives_from_import_to_delete(
     database: Path, units: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert imported(database, units) == 0
-    capsys.readouterr()
+    assert "used where a model of the service translates en-de; `mt-service models en-de`" in capsys.readouterr().err
     assert run(database, "list", "--json") == 0
     (listed,) = json.loads(capsys.readouterr().out)
     assert (listed["name"], listed["owner"], listed["units"]) == ("handbook", "operator", 2500)

@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from mt.checkpoint import CALIBRATION_PAIRS, save_calibration, save_confidence
-from mt.cli.command import CommandParser, command, stderr_console, tell, warn
+from mt.cli.command import CommandParser, command, own_model, stderr_console, tell, warn
 from mt.data.corpus import SentencePair, read_parallel, read_tsv
 from mt.data.language_check import SAMPLE, check_languages
 from mt.description import CalibrationPair
@@ -39,7 +39,9 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("calibrate", __doc__)
-    parser.add_argument("model", type=Path, help="model directory; gets confidence.json, calibration.json, int8.json")
+    parser.add_argument(
+        "model", type=own_model, help="model directory; gets confidence.json, calibration.json, int8.json"
+    )
     add = parser.common.add_argument
     parser.add_test_files("parallel text")
     tsv: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("FILE", "LANGUAGES")}

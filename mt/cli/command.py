@@ -72,6 +72,13 @@ def recipe_path(text: str) -> Path:
     return installed if path.name == text and not path.exists() and installed.is_file() else path
 
 
+def own_model(text: str) -> Path:
+    """Return the path of a model directory that a verb writes into. Raises: ArgumentTypeError for the starter model."""
+    if model_path(text).resolve() == STARTER_MODEL.resolve():
+        raise argparse.ArgumentTypeError(f"{text} belongs to the package; copy the model first, from {STARTER_MODEL}")
+    return model_path(text)
+
+
 def program_name(verb: str) -> str:
     """Return the command with which the user started `verb`, such as "mt-service train", for usage lines."""
     started = Path(sys.argv[0])

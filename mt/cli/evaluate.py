@@ -106,7 +106,8 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
             comparisons = evaluation.paired_bootstrap(theirs, hypotheses, references, target_language=direction.target)
         scores["baseline"] = conditions(options.baseline, baseline, direction, search)
         scores["comparison"] = [asdict(comparison) for comparison in comparisons]
-        console.print(comparison_table(comparisons, str(options.baseline)))
+        dtypes = "" if baseline.dtype == scores["dtype"] else f", {baseline.dtype}; the model in {scores['dtype']}"
+        console.print(comparison_table(comparisons, f"{options.baseline}{dtypes}"))
     if options.show:
         step = max(1, len(sources) // options.show)
         sentences = list(zip(sources, hypotheses, references, strict=True))[::step][: options.show]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mt.checkpoint import load_model
-from mt.cli.command import CommandParser, command, count, stderr_console, tell
+from mt.cli.command import CommandParser, command, count, own_model, stderr_console, tell
 from mt.data.shortlist import corpus_tables, lexical_table, make_shortlist
 from mt.errors import ModelError
 from mt.kernels.shortlist import save_shortlist
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("shortlist", __doc__)
-    parser.add_argument("model", type=Path, help="model directory")
+    parser.add_argument("model", type=own_model, help="model directory")
     text = parser.common.add_mutually_exclusive_group(required=True)
     text.add_argument(
         "--tsv",

@@ -48,9 +48,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help=f"number of processes on a CPU (default: one per core, at most {MAX_PROCESSES})",
     )
     more(
-        "--threads",
-        type=count,
-        metavar="N",
-        help="number of CPU threads of each process; without --processes, one process runs",
+        "--threads", type=count, metavar="N", help="CPU threads of each process; without --processes, one process runs"
     )
     return parser.parse_intermixed_args(argv)

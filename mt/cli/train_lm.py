@@ -46,8 +46,7 @@ def main(argv: Sequence[str]) -> int:
     show(f"held out: {bits:.3f} bits per byte after {updates:,} updates; the frequencies of bytes alone: {unigram:.3f}")
     if bits > unigram - LEAST_GAIN:
         show(
-            f"warning: the model is not {LEAST_GAIN} bits better than the frequencies of bytes; train longer: "
-            "--minutes or --updates"
+            f"warning: not {LEAST_GAIN} bits better than the frequencies of bytes; train longer: --minutes or --updates"
         )
     show(f"the model is in {out}")
     return 0
@@ -67,13 +66,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     more("--block", type=count, default=128, metavar="N", help="bytes that the model reads (default: %(default)s)")
     more("--updates", type=count, default=1_000_000, metavar="N", help="maximum number of updates")
     more("--seed", type=int, default=1, metavar="N", help="seed of weights, blocks and samples (default: %(default)s)")
-    more(
-        "--threads",
-        type=count,
-        default=1,
-        metavar="N",
-        help="number of CPU threads (default: %(default)s); on busy cores, a second one makes the training slower",
-    )
+    more("--threads", type=count, default=1, metavar="N", help="CPU threads (default: %(default)s); 2 may be slower")
     options = parser.parse_args(argv)
     wrong = []
     if not options.minutes > 0:

@@ -66,6 +66,8 @@ MISTAKES = {
     "calibrate MODEL --tsv test.tsv en,fr": "the languages are en,fr; accepted: the languages of one of en-de",
     "calibrate MODEL --tsv test.tsv en,de": "has 4 pairs with a source, too few to fit the confidence of the model; "
     "accepted: at least 200, better 1,000",
+    "calibrate starter --tsv test.tsv en,de": "starter belongs to the package; copy the model first, from ",
+    "shortlist starter --tsv test.tsv en,de": "starter belongs to the package; copy the model first, from ",
     # other verbs
     "fetch multi30": "did you mean multi30k?",
     "fetch tatoeba-en-xx": "tatoeba-en-de",

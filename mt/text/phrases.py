@@ -29,7 +29,7 @@ class Phrases:
         found = _MARKS.sub("", row.get(primary_language(target), "")) if row else ""
         if not found:
             return None
-        if len(text) > 1 and text.isupper():
+        if text.isupper() and len(text) > 1 and not row[primary_language(source)].isupper():  # unlike CV
             found = casing.raise_capitals(found, text, target)
         elif text[0].isupper():
             found = casing.raise_first(found, target)
@@ -65,4 +65,4 @@ def load_phrases(folder: Path) -> Phrases | None:
 
 
 def _key(text: str) -> str:
-    return _MARKS.sub("", text).casefold()
+    return _MARKS.sub("", text).casefold().replace("’", "'")

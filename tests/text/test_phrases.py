@@ -14,6 +14,8 @@ ROWS = (
     {"en": "time limit", "de": "Frist", "fr": "délai"},
     {"en": "Dear Sir or Madam,", "de": "Sehr geehrte Damen und Herren,", "fr": "Madame, Monsieur,"},
     {"en": "forgot your password?", "de": "Passwort vergessen?"},
+    {"en": "CV", "de": "Lebenslauf"},
+    {"en": "don't forget", "de": "nicht vergessen"},
 )
 
 
@@ -25,7 +27,11 @@ ROWS = (
         *(("en-de", "Dear Sir or Madam", "Sehr geehrte Damen und Herren"), ("fr-de", "Date Limite :", "Frist:")),
         *(("en-de", "Forgot your password?", "Passwort vergessen?"), ("en-fr", "Forgot your password?", None)),
         *(("en-de", "Paid in full", None), ("en-it", "Paid", None), ("fr-de", "Paid", None), ("en-de", "...", None)),
-        ("en-fr", "deadline?", "date limite ?"),
+        *(
+            ("en-fr", "deadline?", "date limite ?"),
+            ("en-de", "CV", "Lebenslauf"),
+            ("en-de", "Don’t forget!", "Nicht vergessen!"),
+        ),
     ],
 )
 def test_phrases(direction: str, text: str, expected: str | None) -> None:

@@ -1,16 +1,15 @@
 """Words in place of abbreviations that models misread, in the sentence that a model reads."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.normalise import NormalisedText
 from mt.text.protect import SpanKind, find_spans
+from mt.text.word_tables import read_tables
 
 _LONGEST = 16  # characters of an abbreviation and the spaces after it
 _SPACE = "[ \u00a0\u202f]"
@@ -120,7 +119,7 @@ class _Abbreviations:
 
 @cache
 def _abbreviations(language: str) -> _Abbreviations | None:
-    tables = tomllib.loads(Path(__file__).with_name("abbreviations.toml").read_text("utf-8")).get(language)
+    tables = read_tables("abbreviations.toml").get(language)
     if not tables:
         return None
     names = [name for table in tables.values() for name in table]

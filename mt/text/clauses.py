@@ -1,13 +1,12 @@
 """Clauses of a sentence: the places at which a long sentence may be divided, and the words that begin a clause."""
 
 import re
-import tomllib
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
+from mt.text.word_tables import read_tables
 
 AFTER_CLAUSE = re.compile(  # no full stop after a short word, which may be an abbreviation or an ordinal number
     r"""(?:(?<=[,;:!?…،؛؟।–—])|(?<=\w{4}\.)|(?<=\.{3}))["'”’»)\]]*\s+|(?<=[，、；：。！？])["'”’」』）]*(?=\S)"""
@@ -22,8 +21,7 @@ _OPEN_LINE = re.compile(  # within a sentence, or a headline
 @cache
 def _words(language: str) -> list[str]:
     """Return the words of a language that begin a clause: conjunctions, words that have other uses, and others."""
-    tables = tomllib.loads(Path(__file__).with_name("clauses.toml").read_text("utf-8"))
-    return [table.get(primary_language(language), "") for table in tables.values()]
+    return [table.get(primary_language(language), "") for table in read_tables("clauses.toml").values()]
 
 
 def clause_ranges(sentence: str, language: str) -> list[Range]:

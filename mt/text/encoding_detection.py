@@ -6,12 +6,12 @@ and 181 if the language is known; charset-normalizer 3.5.2 decides 99, and 124 i
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
+
+from mt.text.word_tables import read_tables
 
 _PUNCTUATION = frozenset("«»‹›“”„‘’‚–—…•€£°§©®·¿¡№\xa0\u3000、。，．：；？！（）「」『』《》〈〉【】・～ー“”‘’…—")
 _WIDE_BESIDE_LATIN = re.compile("(?<=[A-Za-z])[一-鿿가-힣]|[一-鿿가-힣](?=[A-Za-z])")
@@ -40,8 +40,7 @@ class _Script:
 
 @cache
 def _scripts() -> list[_Script]:
-    tables = tomllib.loads(Path(__file__).with_name("encodings.toml").read_text("utf-8"))
-    return [_Script(language, **table) for language, table in tables.items()]
+    return [_Script(language, **table) for language, table in read_tables("encodings.toml").items()]
 
 
 def detect_encoding(content: bytes, language: str = "") -> str | None:

@@ -1,14 +1,13 @@
 """Formal and informal address in translations: pronouns of German and French, and verb forms that go with them."""
 
 import re
-import tomllib
 from enum import StrEnum
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from mt.errors import RequestError
 from mt.languages import primary_language
+from mt.text.word_tables import read_tables
 
 
 class Formality(StrEnum):
@@ -73,5 +72,5 @@ def banned_words(language: str, wanted: Formality) -> tuple[str, ...]:
 
 @cache
 def _words(language: str) -> dict[str, Any]:
-    table: dict[str, Any] = tomllib.loads(Path(__file__).with_name("formality.toml").read_text("utf-8"))[language]
+    table: dict[str, Any] = read_tables("formality.toml")[language]
     return table

@@ -1,14 +1,13 @@
 """Generation of inflected forms of words from the regular endings of each language, without a dictionary."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from mt.languages import primary_language
+from mt.text.word_tables import read_tables
 
 LONGEST_INFLECTED = 60
 """Maximum number of characters of a term that is inflected. A longer term is a phrase and would have 300 forms."""
@@ -45,7 +44,7 @@ _LEAST_COMPOUND = 5  # minimum number of letters of a word that forms compounds
 
 @cache
 def _rules(kind: str, language: str) -> Any:
-    return tomllib.loads(Path(__file__).with_name("inflection.toml").read_text("utf-8"))[kind].get(language)
+    return read_tables("inflection.toml")[kind].get(language)
 
 
 def has_endings(language: str) -> bool:
@@ -133,7 +132,7 @@ def _word_forms(word: str, language: str, number: NounNumber) -> list[str]:
 @cache
 def _umlauts() -> dict[str, re.Pattern[str]]:
     """Return, by the endings of the plural, the ends of German nouns whose plural has an umlaut."""
-    tables = tomllib.loads(Path(__file__).with_name("inflection.toml").read_text("utf-8"))["umlauts"]
+    tables = read_tables("inflection.toml")["umlauts"]
     return {endings: re.compile(f"(?:{'|'.join(ends.split())})$") for endings, ends in tables.items()}
 
 

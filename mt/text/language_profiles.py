@@ -1,13 +1,12 @@
 """Reader of language_profiles.toml: letters and words of languages."""
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from mt.languages import primary_language
+from mt.text.word_tables import read_tables
 
 _ALIASES = {"no": "nb", "iw": "he", "fil": "tl"}
 
@@ -25,8 +24,7 @@ class LanguageProfiles(BaseModel):
 
 @cache
 def language_profiles() -> LanguageProfiles:
-    content = Path(__file__).with_name("language_profiles.toml").read_text("utf-8")
-    return LanguageProfiles.model_validate(tomllib.loads(content))
+    return LanguageProfiles.model_validate(read_tables("language_profiles.toml"))
 
 
 def profile_name(tag: str) -> str:

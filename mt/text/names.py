@@ -1,11 +1,10 @@
 """Names of people, which small models translate as words: `Hans Müller` became `Hans murder`."""
 
 import re
-import tomllib
 from functools import cache
-from pathlib import Path
 
 from mt.text.alignment import Range
+from mt.text.word_tables import read_words
 
 _WORD = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ]\w+(?:-[A-ZÀ-ÖØ-Þ]\w+)?"
 _SURNAME = rf"(?:[A-Z]\. ){{0,2}}(?P<surname>{_WORD})"
@@ -38,5 +37,4 @@ def _is_name(surname: str, *given: str) -> bool:
 
 @cache
 def _words() -> dict[str, frozenset[str]]:
-    table = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
-    return {kind: frozenset(words.split()) for kind, words in table.items()}
+    return read_words("names.toml")

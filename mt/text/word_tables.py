@@ -1,0 +1,17 @@
+"""Reader of the tables of words of this package, which are .toml files."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def read_tables(name: str) -> dict[str, Any]:
+    """Return the content of a .toml file, such as `markup/elements.toml`."""
+    return tomllib.loads((Path(__file__).parent / name).read_text("utf-8"))
+
+
+@cache
+def read_words(name: str) -> dict[str, frozenset[str]]:
+    """Return the words of each key of a .toml file."""
+    return {key: frozenset(words.split()) for key, words in read_tables(name).items()}

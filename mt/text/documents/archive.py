@@ -10,6 +10,7 @@ from mt.text.encoding import decode_text
 from mt.text.markup import MarkupOptions, parse_html
 from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import parse_dialect
+from mt.text.word_tables import read_words
 
 _RAISED_STYLE = re.compile(
     r'<style:style\b[^<>]{0,300}?\sstyle:name="([^"<>]{1,100})"[^<>]{0,300}>\s{0,100}'
@@ -17,29 +18,17 @@ _RAISED_STYLE = re.compile(
 )
 _HTML_NAME = re.compile(r".*\.x?html?", re.IGNORECASE)
 
-_HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
-office:styles text:note-citation text:ruby-text text:tracked-changes"""
-_FIELDS = """presentation:date-time presentation:footer presentation:header text:author-initials text:author-name
-text:bibliography-mark text:chapter text:character-count text:conditional-text text:creation-date
-text:creation-time text:creator text:database-display text:database-name text:date text:dde-connection
-text:description text:editing-cycles text:editing-duration text:expression text:file-name text:image-count
-text:initial-creator text:keywords text:measure text:modification-date text:modification-time text:note-ref
-text:object-count text:page-count text:page-number text:page-variable-get text:paragraph-count text:print-date
-text:print-time text:printed-by text:sequence text:sheet-name text:subject text:table-count text:table-formula
-text:template-name text:time text:title text:user-defined text:user-field-get text:user-field-input text:variable-get
-text:variable-input text:variable-set text:word-count"""
-_VALUES = "table:formula office:value office:date-value office:time-value office:boolean-value presentation:placeholder"
-_APART = "text:note draw:caption draw:connector draw:custom-shape draw:ellipse draw:frame draw:g draw:line draw:rect"
+_NAMES = read_words("documents/names.toml")
 _OPEN_DOCUMENT = Dialect(
     xml=True,
     splitting=frozenset({"svg:desc", "svg:title", "text:p", "text:h", "text:tab"}),
-    textless=frozenset(_HIDDEN.split()),
-    kept=frozenset(_FIELDS.split()),
-    notes=frozenset(_APART.split()),
+    textless=_NAMES["hidden"],
+    kept=_NAMES["fields"],
+    notes=_NAMES["apart"],
     breaks=frozenset({"text:s", "text:line-break"}),
     spaces=frozenset({"text:s"}),
     attributes=True,
-    textless_attributes=frozenset(_VALUES.split()),
+    textless_attributes=_NAMES["values"],
 )
 """Rules for the content of OpenDocument files: the texts are paragraphs and headings, split at tabs.
 
@@ -60,11 +49,7 @@ The descriptions of the object are not translated, because they name the cells t
 """
 
 _TABLE_OF_CONTENTS = Dialect(xml=True, splitting=frozenset({"text"}), textless=frozenset({"head", "docAuthor"}))
-_VALUES_OF_BOOKS = """collection dc:contributor dc:coverage dc:creator dc:date dc:format dc:identifier dc:language
-dc:publisher dc:relation dc:rights dc:source dc:subject dc:type guide manifest meta spine tours"""
-_PACKAGE = Dialect(
-    xml=True, splitting=frozenset({"dc:description", "dc:title"}), textless=frozenset(_VALUES_OF_BOOKS.split())
-)
+_PACKAGE = Dialect(xml=True, splitting=frozenset({"dc:description", "dc:title"}), textless=_NAMES["book_values"])
 """Rules for the description of an e-book: its titles and descriptions are translated."""
 
 

@@ -24,16 +24,12 @@ from mt.text.markup import Segment, parse_html
 from mt.text.markup.elements import HTML
 from mt.text.markup.inline import InlineItem, InlineKind
 from mt.text.markup.tokens import TokenKind, html_tokens, references
+from mt.text.word_tables import read_words
 
 _LINE = re.compile(r"\r\n|\r|\n")
 _FRONT_MATTER = re.compile(
     r"\A(---|\+\+\+)[ \t]*(?:\r\n|\n)(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_FRONT_TEXTS = frozenset(
-    """abstract caption description excerpt headline linkTitle nav_title pagination_label short_title sidebar_label
-    sidebar_title subtitle summary tagline title""".split()
-)
-"""Keys of the front matter whose values are texts that a reader sees."""
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _HARD_BREAK = re.compile(r"(?:\\|[ ]*)\n[ \t]*")
@@ -92,7 +88,7 @@ def _add_front_matter(document: TextDocument, name: str, front: re.Match[str]) -
         return 0
     document.keep(front.string[: front.start(2)])
     try:
-        add_values(document, name, front[2], _FRONT_TEXTS)
+        add_values(document, name, front[2], read_words("documents/names.toml")["front_texts"])
     except DocumentError:
         document.keep(front[2])
     return front.end(2)

@@ -9,16 +9,13 @@ from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.packages import root_name
 from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, parse_html, parse_xml
+from mt.text.word_tables import read_words
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]*?\sencoding=["']([\w.:-]+)|<meta[^>]*?\scharset=["']?\s*([\w.:-]+)""", re.IGNORECASE
 )
 _META = re.compile(rb"""<meta[^>]*?\scontent=["'][^"'>]*?charset=([\w.:-]+)""", re.IGNORECASE)
 _FEEDS = frozenset({"RDF", "feed", "rss"})  # root elements
-_VALUES_OF_FEEDS = """author cloud dc:creator dc:date dc:identifier dc:publisher docs email generator guid icon id
-itunes:author itunes:duration itunes:episodeType itunes:explicit itunes:name itunes:owner itunes:type language
-lastBuildDate link logo managingEditor name pubDate published rating skipDays skipHours sy:updateBase sy:updateFrequency
-sy:updatePeriod ttl updated uri url webMaster"""
 _DECLARED_WITHIN = 1024  # number of bytes that are searched for a declaration, as in the HTML standard
 
 
@@ -46,7 +43,7 @@ def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     text, encoding = decode_text(name, content, declared, options.encoding, options.source_language)
     markup_options = with_languages(options)
     if root_name(BytesIO(content)).rpartition("}")[2] in _FEEDS:
-        ignored = markup_options.ignore_tags.union(_VALUES_OF_FEEDS.split())
+        ignored = markup_options.ignore_tags | read_words("documents/names.toml")["feed_values"]
         markup_options = replace(markup_options, ignore_tags=ignored)
     parse = parse_xml if name.lower().endswith(".xml") else parse_html
     return markup_document(parse(text, markup_options, SegmentList(name, options)), name, encoding, options)

@@ -13,6 +13,7 @@ from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.rendering import escape
 from mt.text.markup.tokens import Token, TokenKind, decode, references, xml_tokens
+from mt.text.word_tables import read_words
 
 _PROPERTY = re.compile(
     r"[ \t\f]*+(?:[#!][^\r\n]*+|(?P<head>(?:\\(?:\r\n|.|\Z)|[^\\\s=:])*+[ \t\f]*+[=:]?[ \t\f]*+)"
@@ -25,10 +26,6 @@ _ARGUMENT = re.compile(r"\{\d")
 _STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\(?:.|\Z))*+(?:\"|\Z)|[=;]", re.DOTALL)
 _STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # of Android, to another resource
-_FORM_KEYS = frozenset(
-    """NSStringLocalizedFormatKey zero one two few many other appletv applevision applewatch ipad iphone ipod
-    mac""".split()
-)
 _RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
 _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
 
@@ -154,7 +151,7 @@ def open_stringsdict(name: str, content: bytes, options: DocumentOptions) -> Tex
         if key < 0 or elements.tokens[key].name != "key" or elements.tokens[number].name != "string":
             return False
         title = elements.inner(elements.partner[key])
-        return title in _FORM_KEYS or title.isdigit()  # numbers are widths
+        return title in read_words("documents/names.toml")["form_keys"] or title.isdigit()  # numbers are widths
 
     return _open_elements(name, content, options, Dialect(xml=True), lambda token: token.name == "dict", is_form)
 

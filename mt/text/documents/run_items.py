@@ -15,15 +15,12 @@ from lxml import etree
 
 from mt.text.markup.inline import InlineItem, InlineKind, StandsForWord, partners, split_whitespace
 from mt.text.markup.notes import is_note_mark
+from mt.text.word_tables import read_words
 
 Element = Any  # of lxml, which has no types
 _FORMULAS = frozenset({"m", "oMath"})  # local names of formulas, which stand for a word of their sentence
 _NOTE_STYLE = re.compile(r"(?i)(?:foot|end)note|superscript")
 _MAX_FIELD = 40  # maximum number of characters of a field that is read as a part of its sentence
-_TEXT_FIELDS = frozenset(
-    """AUTOTEXT FILLIN FORMTEXT GREETINGLINE HYPERLINK IF INCLUDETEXT INDEX QUOTE TOA TOC""".split()
-)
-"""Names of the fields whose result is text to translate. The results of others are values, such as a page number."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +335,8 @@ class _FieldReader:
 
 def _has_text(instruction: str) -> bool:
     """Return whether the result of a field with this instruction is text to translate."""
-    return not _TEXT_FIELDS.isdisjoint(instruction.upper().split(maxsplit=1)[:1])
+    names = read_words("documents/names.toml")["text_fields"]
+    return not names.isdisjoint(instruction.upper().split(maxsplit=1)[:1])
 
 
 def _value(elements: tuple[Element, ...], result: Iterable[Item]) -> Item:

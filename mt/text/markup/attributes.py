@@ -6,11 +6,10 @@ from functools import cached_property
 from mt.languages import language_and_script, regional_tag
 from mt.text.markup.elements import ElementIndex
 from mt.text.markup.tokens import Attribute, Token, TokenKind
+from mt.text.word_tables import read_words
 
-_TEXTS = frozenset(  # the last are of OpenDocument
-    """alt aria-description aria-label aria-placeholder aria-roledescription aria-valuetext placeholder title form:label
-    form:title office:title""".split()
-)
+_WORDS = read_words("markup/attributes.toml")
+_TEXTS, _META, _META_LANGUAGES = _WORDS["texts"], _WORDS["meta"], _WORDS["meta_languages"]
 _BY_ELEMENT = {
     **dict.fromkeys(("optgroup", "option", "track"), _TEXTS | {"label"}),
     **dict.fromkeys(("script", "style", "template"), frozenset[str]()),
@@ -18,13 +17,6 @@ _BY_ELEMENT = {
     "text:label": frozenset({"text:value"}),
 }
 _BUTTONS = frozenset({"button", "reset", "submit"})
-# Names of <meta> elements with text
-_META = frozenset(
-    """abstract dc.description dc.title dcterms.description dcterms.title description headline og:description
-    og:image:alt og:title title twitter:data1 twitter:data2 twitter:description twitter:image:alt twitter:label1
-    twitter:label2 twitter:title""".split()
-)
-_META_LANGUAGES = frozenset({"content-language", "dc.language", "dcterms.language", "language", "og:locale"})
 _LANGUAGES = frozenset({"lang", "xml:lang"})
 _WORD_PROCESSOR = re.compile(r"(?:^|\s)Mso|Microsoft Word|LibreOffice|OpenOffice")
 _RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Hebr", "Mand", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"})

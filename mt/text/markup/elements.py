@@ -6,26 +6,12 @@ from itertools import accumulate
 
 from mt.text.markup.inline import StandsForWord
 from mt.text.markup.tokens import Token, TokenKind
+from mt.text.word_tables import read_words
 
-# Names of the HTML elements whose tags end the text before them
-BLOCKS = frozenset(
-    """address article aside blockquote body button caption center col colgroup dd details dialog dir div dl dt fieldset
-    figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li link main menu meta
-    nav noscript ol optgroup option p pre search section select summary table tbody td tfoot th thead title tr
-    ul""".split()
-)
-# Names of the HTML elements without end tags
-VOID = frozenset("""area base br col embed hr img input link meta param source track wbr""".split())
-# Names of the elements that never stand for a word
-NO_WORDS = frozenset(  # the last are halves of pairs in XLIFF and TMX
-    """a anchor area base bookmark br break cb col font iframe index indexterm lb link meta milestone noembed noframes
-    noscript param pb rp rt rtc script source style sub sup tab template track wbr bpt bx cp ec ept ex it sc""".split()
-)
-# Names of the HTML elements that, without text, can be pictures or spaces beside a text
-HTML_INLINE = frozenset(
-    """abbr acronym audio b bdi bdo big canvas cite code data del dfn em embed i img input ins kbd label mark math meter
-    object output picture progress q ruby s samp slot small span strike strong svg time tt u var video""".split()
-)
+_WORDS = read_words("markup/elements.toml")  # which says what each set is
+BLOCKS, VOID = _WORDS["blocks"], _WORDS["void"]
+NO_WORDS, HTML_INLINE = _WORDS["no_words"], _WORDS["html_inline"]
+CODE, VISIBLE = _WORDS["code"], _WORDS["visible"]
 HTML_NAMES = BLOCKS | VOID | NO_WORDS | HTML_INLINE
 
 _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
@@ -39,16 +25,6 @@ _CLOSED_BY = {
     "tr": _CELLS | {"p", "tr"},
     **dict.fromkeys(("option", "optgroup"), frozenset({"option"})),
 }
-_CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
-# Local names of XML elements (DocBook, DITA, JATS) that are code if they contain text directly
-CODE = frozenset(
-    """code codeblock codeph command filename filepath pre preformat programlisting screen synopsis systemoutput
-    userinput""".split()
-)
-_TEXTLESS = frozenset(  # rt: the reading of a word
-    "iframe math noembed noframes plaintext pre rp rt rtc script style svg template textarea xmp".split()
-)
-VISIBLE = frozenset({"math", "plaintext", "pre", "rt", "rtc", "svg", "textarea", "xmp"})  # of _TEXTLESS
 
 
 @dataclass(frozen=True)
@@ -108,8 +84,8 @@ class Dialect:
 HTML = Dialect(
     xml=False,
     splitting=BLOCKS,
-    textless=_TEXTLESS,
-    kept=_CODE,
+    textless=_WORDS["textless"],
+    kept=_WORDS["kept"],
     notes=frozenset({"del"}),
     attributes=True,
     srcdoc=True,

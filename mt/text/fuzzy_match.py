@@ -11,7 +11,8 @@ from difflib import SequenceMatcher
 from functools import cache
 
 from mt.text.alignment import WIDE, Range, UnitLinks
-from mt.text.language_profiles import language_profiles, profile_name
+from mt.text.language_profiles import profile_name
+from mt.text.word_tables import read_tables
 
 MAX_FUZZY_SCORE = 0.99  # score of a sentence that differs from its match only in white space
 
@@ -90,8 +91,8 @@ def adaptable(match: str, sentence: str, language: str) -> bool:
 
 @cache
 def _decisive_words(profile: str) -> frozenset[str]:
-    listed = language_profiles()
-    return frozenset(words(f"{listed.words.get(profile, '')} {listed.decisive.get(profile, '')}"))
+    tables = read_tables("language_profiles.toml")
+    return frozenset(words(f"{tables['words'].get(profile, '')} {tables['decisive'].get(profile, '')}"))
 
 
 def repair(match: UnitLinks, plain: UnitLinks) -> str | None:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from py3langid.langid import MODEL_FILE, RAW_FLOOR, LanguageIdentifier
 
 from mt.languages import likely_script
-from mt.text.language_profiles import language_profiles, profile_name
+from mt.text.language_profiles import profile_name
 from mt.text.normalise import normalise_text
 from mt.text.protect import find_spans
+from mt.text.word_tables import read_tables
 
 MOST_CHARACTERS = 4000  # only the first 4000 characters of a text are read
 MOST_WORDS = 100  # only the first 100 words of a text are used
@@ -62,11 +63,11 @@ class LanguageDetector:
 
     def __init__(self, languages: Sequence[str]) -> None:
         """Create a detector for language tags. A language without a profile always gets the probability 0."""
-        profiles = language_profiles()
+        profiles = read_tables("language_profiles.toml")
         self.languages = tuple(dict.fromkeys(languages))
         # Letters by language and script. The first script of a language is its usual one.
         self._letters: dict[str, dict[str, frozenset[str]]] = {}
-        for script, letters in profiles.letters.items():
+        for script, letters in profiles["letters"].items():
             for name, extra in letters.items():
                 if name != "common":
                     known = frozenset(extra + letters.get("common", "")) if extra else frozenset()
@@ -78,14 +79,14 @@ class LanguageDetector:
                 self._tags.setdefault(name, []).append(tag)
         alike = [group for group in _ALIKE if not group.isdisjoint(self._tags)]
         self._foreign = frozenset(self._letters).difference(self._tags, *alike) if self._tags else frozenset()
-        words = {name: frozenset(profiles.words.get(name, "").split()) for name in self._letters}
+        words = {name: frozenset(profiles["words"].get(name, "").split()) for name in self._letters}
         counts = Counter(word for known in words.values() for word in known)
         self._words = {
             name: {word: math.log(len(words) / counts[word]) for word in known} for name, known in words.items()
         }
         self._varieties = {
             name: [frozenset(units.split() if " " in units else units) for units in both]
-            for name, both in profiles.varieties.items()
+            for name, both in profiles["varieties"].items()
         }
         self._identifier = _load_identifier({_LABELS.get(name, name) for name in self._letters})
 

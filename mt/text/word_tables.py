@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 
+@cache
 def read_tables(name: str) -> dict[str, Any]:
     """Return the content of a .toml file, such as `markup/elements.toml`."""
     return tomllib.loads((Path(__file__).parent / name).read_text("utf-8"))

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from mt.errors import DocumentError
-from mt.text.encoding_detection import detect_encoding
+from mt.text.encoding_detection import decode_strict, detect_encoding
 
 _ENCODING = re.compile(
     r"utf-?8|utf-?(?:16|32)(?:-?[bl]e)?|(?:us-?)?ascii|latin-?\d{1,2}|iso-?8859-?\d{1,2}|koi8-?[rtu]"
@@ -77,7 +77,7 @@ def check_encoding(name: str) -> None:
 
 
 def is_utf8(content: bytes) -> bool:
-    return _decode(content, "utf-8") is not None
+    return decode_strict(content, "utf-8") is not None
 
 
 def decode_text(
@@ -112,18 +112,9 @@ def _narrow_codec(content: bytes, declared: str | None, encoding: str, language:
     stated = accepted_encoding(declared or "")
     if stated == "iso8859-1" and _C1.search(content):
         stated = "cp1252"  # as browsers do
-    if stated and _decode(content, stated) is not None:
+    if stated and decode_strict(content, stated) is not None:
         return stated
     return "utf-8" if is_utf8(content) else detect_encoding(content, language) or "utf-8"
-
-
-def _decode(content: bytes, codec: str) -> str | None:
-    """Return the text, or None if the codec cannot decode the content, or would encode the text in another way."""
-    try:
-        text = content.decode(codec)
-        return text if text.encode(codec) == content else None
-    except UnicodeError:
-        return None
 
 
 def _wide_codec(content: bytes) -> str | None:
@@ -135,6 +126,6 @@ def _wide_codec(content: bytes) -> str | None:
         return None
     if content.count(0) < _LEAST_NULS * len(content) and not _CONTROL.search(content) and is_utf8(content):
         return None
-    texts = {codec: text for codec in _WIDE if (text := _decode(content, codec)) is not None and "\0" not in text}
+    texts = {codec: text for codec in _WIDE if (text := decode_strict(content, codec)) is not None and "\0" not in text}
     scores = {codec: (sum(map(text.count, " \n\r\t")), sum(map(str.isascii, text))) for codec, text in texts.items()}
     return max(scores, key=scores.__getitem__, default=None)

@@ -53,7 +53,7 @@ def detect_encoding(content: bytes, language: str = "") -> str | None:
     sample = b"\n".join(lines)[:_SAMPLE_BYTES]
     ranked = sorted(_candidates(sample, language))
     probable = (codec for unfit, _, _, codec in ranked if unfit <= _MOST_UNFIT)
-    return next((codec for codec in probable if codec == "utf-8" or _decodes(content, codec)), None)
+    return next((codec for codec in probable if codec == "utf-8" or decode_strict(content, codec) is not None), None)
 
 
 def utf8_share(content: bytes) -> float:
@@ -85,8 +85,10 @@ def _unfit(text: str, script: _Script) -> float:
     return unfit / max(1, len(letters))
 
 
-def _decodes(content: bytes, codec: str) -> bool:
+def decode_strict(content: bytes, codec: str) -> str | None:
+    """Return the text, or None if the codec cannot decode the content, or would encode the text in another way."""
     try:
-        return content.decode(codec).encode(codec) == content
+        text = content.decode(codec)
+        return text if text.encode(codec) == content else None
     except UnicodeError:
-        return False
+        return None

@@ -13,6 +13,7 @@ from mt.text.markup.inline import VALUES, Decode, InlineItem, InlineKind, read_i
 from mt.text.markup.marks import Part, Translations, is_changed, render_parts
 from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
 
+LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")  # and its line break
 _ACCESS_KEY = re.compile(  # in labels of Windows, Qt and GTK, such as _Open and E&xit
     r"(?<![\w&])[&_](?=[^\W\d_])(?!\w{1,10};)|(?:(?<=(?<!\w)[A-Z])|(?<=(?<!\w)[A-Z][a-z]))&(?=[a-z])"
 )

@@ -6,10 +6,11 @@ The parser of CommonMark would read `> [!NOTE]`, `:::note` and `!!! note` as tex
 import re
 from collections.abc import Iterator
 
+from mt.text.documents.base import LINE
+
 SYNTAX, VALUE = "\ufdd0", "\ufdd1"
 """Characters that stand for a character of hidden syntax, and of a part of a text that is not translated."""
 
-_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
 _INDENT = r"(?P<indent>[ \t]*(?:(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))[ \t]*)*)"
 _BRACES = r"\{[^{}]*\}"
@@ -73,7 +74,7 @@ def _hidden_lines(text: str) -> Iterator[str]:
     fence = ""  # the fence of the code of the line
     end: re.Pattern[str] | None = None  # what ends the part without Markdown of the line
     directives: list[str] = []  # the fences of the directives around the line
-    for match in _LINE.finditer(text):
+    for match in LINE.finditer(text):
         line, newline = match.groups()
         opened = _FENCE.match(line)
         closes = opened is not None and line.strip(" \t>`~") == ""

@@ -19,7 +19,7 @@ from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.documents.chunks import chunk_members, open_chunk
 from mt.text.documents.packages import Package, PackageDocument, with_language
 from mt.text.documents.run_items import Element, RunSchema
-from mt.text.documents.runs import RunParagraphs, parse_part
+from mt.text.documents.runs import XML_SPACE, RunParagraphs, parse_part
 from mt.text.documents.word import word_schema
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import direction, same_language
@@ -27,7 +27,6 @@ from mt.text.markup.inline import VALUES, split_whitespace
 from mt.text.markup.marks import Mark, Part, render_parts, text_of
 from mt.text.markup.rendering import NOT_XML
 
-_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _NUMBERS = re.compile(r"(\d+)")
 _ROOT = re.compile(
     r"\{http://(?:schemas\.openxmlformats\.org/(\w+)/2006|(purl)\.oclc\.org/ooxml/(\w+))/(\w+)\}(\w+)"
@@ -247,7 +246,7 @@ class _Value:
             return
         self._element.text = text
         if text != text.strip() and self._element.tag.endswith("}t"):
-            self._element.set(_SPACE, "preserve")
+            self._element.set(XML_SPACE, "preserve")
 
 
 def _written(root: Element) -> bytes:

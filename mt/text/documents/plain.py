@@ -9,14 +9,13 @@ from itertools import pairwise
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.languages import full_tag
 from mt.text.alignment import is_wide
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text
+from mt.text.documents.base import LINE, DocumentOptions, TextDocument, read_text
 from mt.text.markup import Segment
 from mt.text.markup.attributes import same_language
-from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
+from mt.text.markup.inline import END_MARK, InlineItem, InlineKind, decode_nothing
 from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.markup.tokens import MAX_TOKENS, references
 
-_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _COLUMN = re.compile(r"(?:[^\r\n\t ]| {1,2}(?! ))+")
 _TABLE = re.compile(r"\t|   ")
 _QUOTED_LINE = re.compile(r"(?P<quotes>(?:>[ ]?)*)[ ]*(?P<line>[^\r\n]*)(?:\r\n|\r|\n|\Z)")  # in an e-mail
@@ -30,7 +29,6 @@ _INLINE = re.compile(
     re.IGNORECASE,
 )
 _TAG_NAME = re.compile(r"[a-z]+", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _DIALOGUE = re.compile(r"[ \t]*[-–—][ \t]*")
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LOCALE = re.compile(r'("@@locale"[ \t\r\n]*:[ \t\r\n]*")([\w-]+)')
@@ -69,7 +67,7 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
         items.append(InlineItem(InlineKind.TEXT, (text[begin:done],), text[begin:done]))
     flush()
     document.keep(text[done:])
-    document.frame = [_LINE.sub(r"\2", text)]
+    document.frame = [LINE.sub(r"\2", text)]
     return document
 
 
@@ -119,7 +117,7 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
     vtt = name.lower().endswith(".vtt")
     if text.count("\n") + text.count("\r") > MAX_TOKENS:
         raise DocumentLimitExceeded(f"{name} has too many lines; accepted: at most {MAX_TOKENS:,}")
-    lines = [match.span() for match in _LINE.finditer(text) if match[0]]
+    lines = [match.span() for match in LINE.finditer(text) if match[0]]
     timings = [bool(_TIMING.match(text, begin)) for begin, _ in lines]
     if not any(timings) and not (vtt and text.startswith("WEBVTT")):
         raise DocumentError(f"{name} has no cue; accepted: lines such as 00:00:01,000 --> 00:00:02,500 with text below")
@@ -230,7 +228,7 @@ def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
             ended = False
         text = _read_text(cue[place : match.start()], begins=not items)
         if text and text[-1].text.strip():
-            ended = _SENTENCE_END.search(text[-1].text) is not None
+            ended = END_MARK.search(text[-1].text) is not None
         items += text
         place = match.end()
         if match["line"]:

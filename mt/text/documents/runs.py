@@ -29,8 +29,7 @@ from mt.text.markup.rendering import NOT_XML
 
 _MAX_PROPERTIES = 200  # maximum number of elements in the format of a run; Word has 40 properties
 _MAX_VALUES = 10_000  # maximum number of characters in it
-_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-
+XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 _Slot = tuple[InlineText[Part], int]  # a part of a paragraph, and the index of its segment if it has one
 
@@ -186,7 +185,7 @@ class _Writer:
         written = etree.SubElement(run, self.schema.text)
         written.text = NOT_XML.sub("", text)
         if self.schema.preserve_space:
-            written.set(_SPACE, "preserve")
+            written.set(XML_SPACE, "preserve")
 
 
 def _check_formats(name: str, root: Element, schema: RunSchema) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Container, Hashable, Iterator
 import yaml
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text
+from mt.text.documents.base import LINE, DocumentOptions, TextDocument, read_text
 
 _MAX_DEPTH = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -16,7 +16,6 @@ _STRING = "tag:yaml.org,2002:str"
 _PLAIN = re.compile(r"[^\W\d_][^:#\n\r\t,\[\]{}\"'`|>]*(?<! )", re.UNICODE)
 _PROPERTIES = re.compile(r"(?:(?:&[^\s,\[\]{}]+|!(?:<[^>\s]*>|[^\s,\[\]{}]*))(?:\s|(?<=\s)#[^\r\n]*)*)*")
 _SYMBOL = re.compile(r"([\[,] *):(?=[A-Za-z_]\w* *[,\]])")  # of Ruby, in a list: PyYAML does not read [:year, :month]
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
@@ -129,7 +128,7 @@ def _add_block(document: TextDocument, source: str, folded: bool) -> None:
 
     The first line of the block, which contains `|` or `>`, is kept.
     """
-    lines = [match[0] for match in _LINE.finditer(source) if match[0]]
+    lines = [match[0] for match in LINE.finditer(source) if match[0]]
     document.keep(lines[0])
     paragraph: list[str] = []
     for line in [*lines[1:], ""]:

@@ -23,7 +23,7 @@ _BRACKET = re.compile(r"(?<=[^\W\d_]{3})(?=[\[(]\Z)")  # before a tag, as in `do
 _NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # an empty element directly after it is not a word
 _REVISED = frozenset({"del", "ins", "s", "strike", "u"})  # elements around deleted and inserted words
 _SEPARATORS = "|·•"  # of items, as in `<a>Help</a>|<a>Contact</a>`
-_SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
+END_MARK = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _NO_WORD_BEFORE = re.compile(r"""[\w(\[{¿¡«„“‘]|"\w|'(?!s\b)\w""", re.IGNORECASE)  # nor one directly before it
 
 
@@ -263,7 +263,7 @@ def _can_stand(stands: StandsForWord, before: str, after: str) -> bool:
         return False
     if before[-1:].isalnum() or _NO_WORD_AFTER.search(before) or _NO_WORD_BEFORE.match(after):
         return False
-    return stands is StandsForWord.ALWAYS or bool(before.strip() and after.strip() and not _SENTENCE_END.search(before))
+    return stands is StandsForWord.ALWAYS or bool(before.strip() and after.strip() and not END_MARK.search(before))
 
 
 def _divisions(items: Sequence[InlineItem[PartType]], decode: Decode) -> Iterator[int]:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
+from mt.text.word_tables import read_tables
 
 LINE_BREAKS = "\t\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029"
 # All spaces and line breaks except U+0020, for use between the brackets of a regular expression
@@ -93,6 +94,7 @@ _COMPOSABLE = re.compile(
 
 _RADICALS = range(0x2F00, 0x2FD6)  # radicals of Han characters, which Unicode does not count as letters
 _UNITS = range(0x3380, 0x33E0)  # units of measurement in one square, such as ㎞ and ㎡
+_ROMAN_NUMERALS = range(0x2160, 0x2180)
 _LETTER_FORMS = (  # blocks with letters and digits in compatibility forms
     *(range(0x132, 0x134), range(0x17F, 0x180), range(0x1C4, 0x1CD), range(0x1F1, 0x1F4), range(0x2102, 0x2139)),
     *(range(0x213C, 0x214A), _RADICALS, range(0xFB00, 0xFDFC), range(0xFE70, 0xFEFD)),
@@ -102,30 +104,6 @@ _LETTER_FORMS = (  # blocks with letters and digits in compatibility forms
 # Tags of the decompositions that `_plain_letters` applies. <super>, <sub>, <circle> and <fraction> carry meaning
 _LETTER_TAGS = frozenset({"<font>", "<wide>", "<narrow>", "<compat>", "<isolated>", "<initial>", "<medial>", "<final>"})
 _LONG_DASHES = "—―⸺"
-# Characters that can replace a character, the best first
-_CLOSEST = {
-    "’": "'",
-    "‘": "’'",
-    **dict.fromkeys("‚‛‹", "‘’'"),
-    **dict.fromkeys("›ʼʻ", "’'"),
-    **dict.fromkeys("´′‵ʹ", "'’"),
-    "“": '”"',
-    "”": '“"',
-    **dict.fromkeys("„‟«〝", '“"'),
-    **dict.fromkeys("»〞", '”“"'),
-    **dict.fromkeys("″‶ʺ", '"”'),
-    **dict.fromkeys("‐‑–⁃−﹣˗", "-"),
-    **dict.fromkeys("‒—", "–-"),
-    **dict.fromkeys(_LONG_DASHES[1:], "—–-"),
-    **dict(zip("⁄∕∶∗µμ￠￡￥", "//:*μµ¢£¥", strict=True)),
-    "〜": "～~",
-    **{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum()},  # full width
-}
-_SPELLED = {"…": "...", "‥": "..", "‴": "'''", "℃": "°C", "℉": "°F", "№": "No."} | {
-    chr(code): unicodedata.normalize("NFKC", chr(code))
-    for code in range(0x2160, 0x2180)  # Roman numerals
-}
-"""Texts that can replace a character."""
 
 
 class NormalisedText(NamedTuple):
@@ -326,9 +304,12 @@ def _replacements(knows: Callable[[str], bool] | None) -> Iterator[tuple[str, st
             yield form, letters
     if knows is None:
         return
-    units = {chr(code): _decomposed(chr(code)) for code in _UNITS}
-    candidates = [(character, list(closest)) for character, closest in _CLOSEST.items()]
-    candidates += [(character, [spelled]) for character, spelled in (_SPELLED | units).items()]
+    tables = read_tables("normalise.toml")
+    candidates = [(character, list(closest)) for group, closest in tables["closest"].items() for character in group]
+    candidates += [(chr(wide), [chr(code)]) for wide, code in _FULL_WIDTH.items() if not chr(code).isalnum()]
+    candidates += [(character, [spelled]) for character, spelled in tables["spelled"].items()]
+    candidates += [(chr(code), [unicodedata.normalize("NFKC", chr(code))]) for code in _ROMAN_NUMERALS]
+    candidates += [(chr(code), [_decomposed(chr(code))]) for code in _UNITS]
     for character, texts in candidates:
         if not knows(character) and (known := next((text for text in texts if all(map(knows, text))), None)):
             yield character, known

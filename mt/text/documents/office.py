@@ -26,6 +26,7 @@ from mt.text.markup.attributes import direction, same_language
 from mt.text.markup.inline import VALUES, split_whitespace
 from mt.text.markup.marks import Mark, Part, render_parts, text_of
 from mt.text.markup.rendering import NOT_XML
+from mt.text.word_tables import read_tables
 
 _NUMBERS = re.compile(r"(\d+)")
 _ROOT = re.compile(
@@ -35,29 +36,12 @@ _ROOT = re.compile(
 _HEADER_CODE = re.compile(r"((?<!&)&(?:[LCRBIUESXYHO]|\"[^\"]*\"|\d+|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}))")
 _FILE_NAME = re.compile(r"\S+\.[A-Za-z]{3,4}")  # which programs write as the alternative text of a picture
 _HEADER_VALUE = re.compile(r"&[&PNDTFAGZ]")  # such as the number of the page, and "&" itself
-# Root elements of files with text, in the order of their segments: area of the namespace, its last part, and name
-_TEXT_ROOTS = (
-    *("wordprocessingml/main/document", "wordprocessingml/main/footnotes", "wordprocessingml/main/endnotes"),
-    *("wordprocessingml/main/hdr", "wordprocessingml/main/ftr"),
-    *("presentationml/main/sld", "presentationml/main/notes"),
-    *("presentationml/main/sldLayout", "presentationml/main/sldMaster"),
-    *("spreadsheetml/main/sst", "spreadsheetml/main/worksheet", "drawingml/spreadsheetDrawing/wsDr"),
-    *("drawingml/chart/chartSpace", "drawingml/chart/userShapes", "drawing/chartex/chartSpace"),
-    *("drawingml/diagram/dataModel", "drawing/diagram/drawing"),
-)
-_NAMING_ROOTS = {f"spreadsheetml/main/{name}" for name in ("table", "pivotCacheDefinition", "worksheet", "workbook")}
+_NAMES = read_tables("documents/office.toml")
+_TEXT_ROOTS, _NAMING_ROOTS = _NAMES["text_roots"].split(), _NAMES["naming_roots"].split()
+_ATTRIBUTES = {element: names.split() for element, names in _NAMES["attributes"].items()}
 _FORMULAS = ("{*}f", "{*}formula", "{*}formula1", "{*}formula2", "{*}definedName")
 _LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 _EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
-# Names of attributes with text, by element: alternative texts, hints, choices, and texts of watermarks
-_ATTRIBUTES = {
-    **dict.fromkeys(("cNvPr", "docPr"), ("title", "descr")),
-    "dataValidation": ("promptTitle", "prompt", "errorTitle", "error"),
-    **dict.fromkeys(("hlinkClick", "hyperlink"), ("tooltip",)),
-    "listItem": ("displayText",),
-    "textpath": ("string",),
-    **dict.fromkeys(("listEntry", "tblCaption", "tblDescription"), ("val",)),
-}
 _PROPERTIES = "/metadata/core-properties}coreProperties"
 _HEADERS = tuple(f"{{*}}{pages}{kind}" for pages in ("first", "odd", "even") for kind in ("Header", "Footer"))
 _AREAS = {".docx": "wordprocessingml", ".pptx": "presentationml", ".xlsx": "spreadsheetml"}

@@ -14,18 +14,15 @@ from mt.languages import likely_script, primary_language
 from mt.text.alignment import WIDE, Range
 from mt.text.protect import ProtectedSpan, can_have_ending
 from mt.text.span_patterns import FORMAT, PLACEHOLDER, UNIT
+from mt.text.word_tables import read_tables
 
 _VOWELS = "AEIOU"
 _WITHOUT_NAME = re.compile(r"%[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")
 _NUMERIC_FORMAT = re.compile(r",\s*(?:number|plural|selectordinal)\b|:[+\-,.\d]*[dfegn%]\}")
 _MEASURE = re.compile(r"[~≈≤≥±+\u2212-]?\s?\d[^A-Za-z]*\s[^\W\d]\S*")  # 5 - 10 kg
 _IDENTIFIER = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_NUMERIC_NAMES = frozenset(
-    """n num number nr no count counter total amount quantity qty size length age year years month months week weeks day
-    days hour hours minute minutes second seconds percent percentage price sum limit max min index page pages points
-    score anzahl zahl nombre remaining""".split()
-)
-_PLACES = frozenset("city country location place region state stadt land ville pays town".split())
+_TABLES = read_tables("stand_ins.toml")
+_PLACES, _NUMBERS = (frozenset(_TABLES["placeholders"][kind].split()) for kind in ("places", "numbers"))
 _BESIDE = 30  # number of characters beside a stand-in that are examined
 _AMOUNT = re.compile(r"[^\w{%]{1,3}(\d{1,3}(?:[.,’]\d{3})*)(?!\d)")
 _MOST_DIGITS = 6
@@ -55,13 +52,8 @@ class StandInKind(Enum):
     MEASURE = "measure"
 
 
-_WORDS: dict[StandInKind, Sequence[str]] = {
-    StandInKind.NAME: "Tom Peter Robert Anna Martin Max David Linda Eva Daniel Oscar Emma".split(),
-    StandInKind.PLACE: ("Paris", "Berlin", "Madrid", "Oslo", "Bonn", "Stuttgart"),
-    StandInKind.NUMBER: ("37", "48", "59", "64", "73", "86", "95", "46", "57", "68", "79", "84", "93", "35"),
-    StandInKind.LETTER: ("X", "Y", "Z", "Q", "W", "K"),
-}
-_WORDS[StandInKind.MEASURE] = tuple(f"{number} kg" for number in _WORDS[StandInKind.NUMBER])
+_WORDS = {StandInKind(kind): words.split() for kind, words in _TABLES["words"].items()}
+_WORDS[StandInKind.MEASURE] = [f"{number} kg" for number in _WORDS[StandInKind.NUMBER]]
 _NOT_LATIN = {StandInKind.NAME: StandInKind.LETTER, StandInKind.PLACE: StandInKind.LETTER}
 """Kinds of words in place of names if the target language has another script: models transliterate names."""
 
@@ -105,7 +97,7 @@ def likely_kinds(text: str) -> tuple[StandInKind, ...]:
     words = [word.lower() for word in _IDENTIFIER.findall(text.rpartition(")")[0] if form else text)]
     if not _PLACES.isdisjoint(words[-1:]):
         return (StandInKind.PLACE,)
-    if words and (words[-1] in _NUMERIC_NAMES or words[0] in ("num", "number", "count", "total")):
+    if words and (words[-1] in _NUMBERS or words[0] in ("num", "number", "count", "total")):
         return (StandInKind.NUMBER,)
     return (StandInKind.NAME,) if any(map(str.isalpha, text)) else (StandInKind.NAME, StandInKind.NUMBER)
 

@@ -101,9 +101,7 @@ def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
     The translations of the words of the match's source that differ are replaced by the model's translations of those of
     the sentence (Ortega et al. 2016, "Fuzzy-match Repair Using Black-box Machine Translation Systems").
 
-    Args:
-        match: links between the source and the target of the match.
-        plain: links between the sentence and the model's translation.
+    `match` links the source and the target of the match, `plain` the sentence and the model's translation.
     """
     edits: list[tuple[Range, str]] = []
     for edit in _edits(match, plain):

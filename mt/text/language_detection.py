@@ -184,10 +184,7 @@ class LanguageDetector:
     def _variety_evidence(self, name: str, group: object, features: TextFeatures) -> int:
         """Return the number of characters and words of a text that support a variety or a script of a language.
 
-        Args:
-            name: name of the profile of the language.
-            group: whether it is the second of two varieties, or the ISO 15924 code of a script, whose letters count.
-            features: features of the text.
+        `group` is whether it is the second of two varieties, or the ISO 15924 code of a script, whose letters count.
         """
         if name not in self._varieties:
             return features.scripts.get(_ISO_SCRIPTS.get(str(group), ""), 0)

@@ -69,13 +69,8 @@ def restore_spans(
     """Insert the removed spans, in the order of the source, and the missing numbers into the translation.
 
     The result contains each span as often as the source sentence; numbers and KEPT spans may occur more often.
-
-    Args:
-        stripped: source sentence without the removed spans.
-        spans: all spans of the source sentence.
-        translation: translation of `stripped.text`.
-        attention: attention between the pieces of `stripped.text` and of the translation.
-        stand_ins: words of `stripped.text` and of the translation that stand for spans.
+    `translation` is that of `stripped.text`, and `attention` is between the pieces of the two. `spans` are all spans of
+    the source sentence. `stand_ins` are words of `stripped.text` and of the translation that stand for spans.
     """
     wanted = {span.text for span in spans if span.kind is not SpanKind.NUMBER}
     undivided = [

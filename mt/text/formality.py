@@ -2,8 +2,6 @@
 
 import re
 from enum import StrEnum
-from functools import cache
-from typing import Any
 
 from mt.errors import RequestError
 from mt.languages import primary_language
@@ -58,7 +56,7 @@ def formalities_of(text: str, language: str, source: str, source_language: str) 
 
     Ambiguous words count as formal only if the source is English and addresses the reader.
     """
-    words = _words(primary_language(language))
+    words = read_tables("formality.toml")[primary_language(language)]
     found = {kind for kind in Formality if any(re.search(pattern, text) for pattern in words[kind])}
     if primary_language(source_language) == "en" and _ENGLISH_ADDRESS.search(source):
         found |= {Formality.MORE} if re.search(words["ambiguous"], text) else set()
@@ -67,10 +65,4 @@ def formalities_of(text: str, language: str, source: str, source_language: str) 
 
 def banned_words(language: str, wanted: Formality) -> tuple[str, ...]:
     """Return the words that a translation with the wanted formality must not contain."""
-    return tuple(_words(primary_language(language))[f"not_{wanted}"].split())
-
-
-@cache
-def _words(language: str) -> dict[str, Any]:
-    table: dict[str, Any] = read_tables("formality.toml")[language]
-    return table
+    return tuple(read_tables("formality.toml")[primary_language(language)][f"not_{wanted}"].split())

@@ -1,7 +1,6 @@
 """Names of people, which small models translate as words: `Hans Müller` became `Hans murder`."""
 
 import re
-from functools import cache
 
 from mt.text.alignment import Range
 from mt.text.word_tables import read_words
@@ -31,10 +30,6 @@ def lost_names(source: str, translation: str) -> list[Range]:
 
 
 def _is_name(surname: str, *given: str) -> bool:
-    known = _words()["given"].issuperset(name.partition("-")[0] for name in given)
-    return known and _words()["surnames"].issuperset(surname.split("-"))
-
-
-@cache
-def _words() -> dict[str, frozenset[str]]:
-    return read_words("names.toml")
+    names = read_words("names.toml")
+    known = names["given"].issuperset(name.partition("-")[0] for name in given)
+    return known and names["surnames"].issuperset(surname.split("-"))

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded, did_you_mean
+from mt.text.documents import resources
 from mt.text.documents.archive import ArchiveDocument
 from mt.text.documents.base import Document, DocumentOptions
 from mt.text.documents.checks import CheckedDocument
@@ -14,14 +15,6 @@ from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
 from mt.text.documents.office import OfficeDocument
 from mt.text.documents.plain import open_json, open_subtitles, open_text
-from mt.text.documents.resources import (
-    is_android,
-    open_android,
-    open_properties,
-    open_resx,
-    open_strings,
-    open_stringsdict,
-)
 from mt.text.documents.tables import open_table
 from mt.text.documents.tmx import open_tmx
 from mt.text.documents.xliff import open_xliff
@@ -33,7 +26,7 @@ Opener = Callable[[str, bytes, DocumentOptions], Document]
 
 
 def _open_xml(name: str, content: bytes, options: DocumentOptions) -> Document:
-    return (open_android if is_android(content) else open_markup)(name, content, options)
+    return (resources.open_android if resources.is_android(content) else open_markup)(name, content, options)
 
 
 def _at_first_use(module: str, opener: str) -> Opener:
@@ -62,11 +55,11 @@ _OPENERS: dict[str, Opener] = {
         (".mqxliff .mxliff .sdlxliff .xlf .xliff", open_xliff),
         (".pdf", _at_first_use("mt.text.documents.pdf", "PdfDocument")),
         (".po .pot", open_po),
-        (".properties", open_properties),
-        (".resx", open_resx),
+        (".properties", resources.open_properties),
+        (".resx", resources.open_resx),
         (".srt .vtt", open_subtitles),
-        (".strings", open_strings),
-        (".stringsdict", open_stringsdict),
+        (".strings", resources.open_strings),
+        (".stringsdict", resources.open_stringsdict),
         (".tmx", open_tmx),
         (".txt", open_text),
         (".xml", _open_xml),

@@ -157,9 +157,8 @@ class TextDocument:
             if not translated:
                 self.keep(piece)
             else:
-                value, write_piece = (
-                    (piece.replace("''", "'"), double_apostrophes) if doubled else (piece, safe_apostrophes)
-                )
+                value = piece.replace("''", "'") if doubled else piece
+                write_piece = double_apostrophes if doubled else safe_apostrophes
                 self.add_stripped(value, piece, partial(write_piece, source=piece))
         self.join(begin, text, source, write)
 

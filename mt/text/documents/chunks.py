@@ -77,7 +77,6 @@ class _MhtmlDocument:
         return self._document.structure()
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the content of the file, with each segment replaced by its translation."""
         encoding = str(self._part.get("Content-Transfer-Encoding", "")).strip().lower()
         encode = {"quoted-printable": quopri.encodestring, "base64": encodebytes}.get(encoding, bytes)
         before = str(self._part.get_payload()).encode("ascii", "surrogateescape")

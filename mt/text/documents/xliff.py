@@ -244,10 +244,8 @@ def _half(token: Token) -> tuple[TokenKind, str] | None:
     if local in ("bpt", "bx", "sc"):
         return TokenKind.START, f"{local[0]} {token.attribute('rid') or number}"
     if local in ("ept", "ex", "ec"):
-        return (
-            TokenKind.END,
-            f"{'s' if local == 'ec' else 'b'} {token.attribute('startRef') or token.attribute('rid') or number}",
-        )
+        start = token.attribute("startRef") or token.attribute("rid") or number
+        return TokenKind.END, f"{'s' if local == 'ec' else 'b'} {start}"
     return None
 
 

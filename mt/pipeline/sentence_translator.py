@@ -17,15 +17,7 @@ from mt.text import protect
 from mt.text.alignment import Range
 from mt.text.casing import begin_with_capital
 from mt.text.fuzzy_match import MemoryMatch
-from mt.text.markup.strings import (
-    copies_marked_words,
-    find_tags,
-    has_foreign_marks,
-    has_unusual_marks,
-    keeps_marks,
-    move_marks,
-    read_marked_sentence,
-)
+from mt.text.markup import strings
 from mt.text.messages import safe_apostrophes
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.schedules import has_ranges, mend_ranges
@@ -77,18 +69,19 @@ class SentenceTranslator:
         if not self.protect or match is not None:
             return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
         translated = await self._translate_marked(part, no_break_spaces)
-        is_kept = keeps_marks(part.text, translated.best.text)
-        if (is_kept and not has_unusual_marks(part.text, self.context.knows_word)) or self._has_marked_term(part):
+        is_kept = strings.keeps_marks(part.text, translated.best.text)
+        is_usual = is_kept and not strings.has_unusual_marks(part.text, self.context.knows_word)
+        if is_usual or self._has_marked_term(part):
             return translated
         other = await self._translate_marked(part, no_break_spaces, marks=True)
-        if not keeps_marks(part.text, other.best.text):
+        if not strings.keeps_marks(part.text, other.best.text):
             return translated
-        if not is_kept or has_foreign_marks(part.text):
+        if not is_kept or strings.has_foreign_marks(part.text):
             return other
         if not other.exceeds(translated, _HANDICAP):
             return translated
-        moved, is_complete = move_marks(other.best.text, translated.best.text)
-        is_clear = is_complete or copies_marked_words(part.text, translated.best.text)
+        moved, is_complete = strings.move_marks(other.best.text, translated.best.text)
+        is_clear = is_complete or strings.copies_marked_words(part.text, translated.best.text)
         if not (is_clear or other.exceeds(translated, _HANDICAP_OF_PLACES)):
             return translated
         return replace(other, alternatives=(with_text(other.best, moved), *other.alternatives[1:]))
@@ -96,12 +89,12 @@ class SentenceTranslator:
     def _has_marked_term(self, part: TextPart) -> bool:
         """Return whether a term contains a mark of emphasis or of a link."""
         terms = self.context.terms.find(part.text, self.context.source, part.kept_ranges)
-        tags = find_tags(part.text, marks=True) if terms else ()
+        tags = strings.find_tags(part.text, marks=True) if terms else ()
         return any(term.begin < tag.end and tag.begin < term.end for term in terms for tag in tags)
 
     async def _translate_marked(self, part: TextPart, no_break_spaces: bool, marks: bool = False) -> TranslatedSentence:
         """Translate a sentence with tags. `marks` tells whether those of emphasis and links are tags."""
-        inline = read_marked_sentence(part.text, part.kept_ranges, marks)
+        inline = strings.read_marked_sentence(part.text, part.kept_ranges, marks)
         if inline and inline.built:
             marked = inline.built.segment
             bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)

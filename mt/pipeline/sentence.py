@@ -34,7 +34,10 @@ NO_REPEAT_NGRAM = 3
 """Value of `no_repeat_ngram` in the second search, which follows a repetitive translation."""
 
 _NUMBER_HANDICAP = 0.08
-"""Difference of scores by which a sentence with a number must be better than the same sentence with a name."""
+"""Difference of scores by which a sentence with a number must be better than the same sentence with a name.
+
+A model often drops a preposition before a number that stands for a name.
+"""
 
 _NAME_HANDICAP = 0.5
 """Difference of scores from which the words of a headline are names, which a model writes badly in lower case."""
@@ -156,7 +159,8 @@ async def _translate_variants(
     candidates, problems = await decode_variants([*variants, *numbers], context, context.options)
     if problems:
         raise RequestError(problems[0])
-    decoded = max(candidates, key=_preference, default=None)
+    handicap = {Reading.NUMBERS_IF_LIKELY: _NUMBER_HANDICAP}
+    decoded = max(candidates, key=lambda one: one.best.score - handicap.get(one.variant.reading, 0.0), default=None)
     lost = _lost_copies(decoded) if decoded else set()
     if decoded is None or lost:
         decoded = await _decode_otherwise(decoded.variant if decoded else variants[0], context, lost) or decoded
@@ -223,15 +227,6 @@ async def _decode_in_lower_case(
     if len(words) < len(text.split()) or not copied.isdisjoint(words):
         return decoded
     return again[0]
-
-
-def _preference(decoded: DecodedVariant) -> float:
-    """Return the score of the best alternative, for the choice among variants. A number is used only if it is better.
-
-    A model often drops a preposition before a number that stands for a name.
-    """
-    handicap = _NUMBER_HANDICAP if decoded.variant.reading is Reading.NUMBERS_IF_LIKELY else 0.0
-    return decoded.best.score - handicap
 
 
 async def _decode_otherwise(variant: SourceVariant, context: SentenceContext, lost: Set[str]) -> DecodedVariant | None:

@@ -82,10 +82,6 @@ class SentenceContext:
         kept = [expanded.normalised_range(*text.original_range(*place)) for place in kept]
         return unify_numbers(expanded, (self.source, self.target), kept)
 
-    def encode(self, text: str) -> tuple[int, ...]:
-        """Return the ids of a normalised source text: the tag, the ids of the text, and EOS."""
-        return self._encode(text)
-
     def knows_word(self, word: str) -> bool:
         """Return whether the model has read a source word: it is one token, or its tokens occurred side by side."""
         ids = self.tokenizer.encode(word)
@@ -162,8 +158,11 @@ class SentenceContext:
         )
 
     @cached_property
-    def _encode(self) -> Callable[[str], tuple[int, ...]]:
-        """Function that encodes a text. It caches the last result, because planner and request encode the same text."""
+    def encode(self) -> Callable[[str], tuple[int, ...]]:
+        """Function that returns the ids of a normalised source text: the tag, the ids of the text, and EOS.
+
+        It caches the last result, because planner and request encode the same text.
+        """
         return lru_cache(maxsize=1)(lambda text: (*self.tag, *self.tokenizer.encode(plain_spaces(text)), EOS))
 
 

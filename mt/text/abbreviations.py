@@ -48,7 +48,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
 }
 _PREPOSITIONS = ("before_word", "before_long_word", "before_name")
 _DOUBTFUL = ("before_code", "before_date", "before_french_date", "in_reference")
-_PREDICATE = re.compile(r"\b(?:is|are|was|were|ist|sind|war|waren|est|sont|était)\s+\S*\s*\Z")  # Lunch is incl.
+_PREDICATE = re.compile(r"\b(?:is|are|was|were|ist|sind|war|waren|est|sont|était)\s+(?!M+\.)\S*\s*\Z")  # Lunch is incl.
 _NEW_SENTENCE = re.compile(
     r"(?:I|We|You|He|She|It|They|The|This|There|Wir|Ich|Er|Sie|Es|Das|Nous|Je|Il|Elle|Ils|Le|La|Les|Vous)\b"
 )

@@ -9,7 +9,7 @@ from mt.languages import primary_language
 from mt.text.alignment import Range, is_wide
 from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
-from mt.text.titles import has_titled_name
+from mt.text.titles import titled_names
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _INITIAL = re.compile(r"\b[^\W\d_]\. ?(?=[^\W\d_])|\w\.[^\W\d_]")  # J. R. R. Tolkien and System.Data
@@ -84,7 +84,7 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
         return f"n{sentence[1:]}"
     if primary_language(language) not in _TITLED or _has_lower_word(sentence) or _INITIAL.search(sentence):
         return None
-    words = [] if has_titled_name(sentence, language) else _free_words(sentence, language, kept)
+    words = [] if any(titled_names(sentence, language)) else _free_words(sentence, language, kept)
     long = [word[0] for word in words if len(word[0]) > _LEAST_LONG]
     if len(words) < _LEAST_TITLE:
         if len(words) < _LEAST_WORDS or "." in sentence:

@@ -68,7 +68,7 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
     re.IGNORECASE,
 )
 _PLAIN_RANGE = re.compile(r"(?<![\w.,:/–—-])(\d{1,9})( ?[-–—] ?)(\d{1,9})(?![\d:/–—-]|[.,]\d)")
-_SCORE = re.compile(r"\b(?:beat|defeat|draw|final|gagn|game|goal|lead|led|los[est]|match|perd|score|victo|w[io]n)")
+_SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
 _RANGE_OF_TIMES = re.compile(r"(?<![\w:.–-])(\d{1,2}:\d\d)([-–—])(\d{1,2}:\d\d)(?![\w:–-])")
 _NUMBER_AND_NOUN = re.compile(r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(\d{1,9}))-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")

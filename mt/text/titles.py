@@ -14,21 +14,23 @@ _TITLES = {  # of men and of women; the first is written
 }
 _ENGLISH = frozenset({"Mister", "Miss", "Madam", "Madame", "Monsieur"})  # these stay in an English translation
 _MISTAKES = frozenset("dame femme frau gentleman her herr homme lady lord mann man mrn sir woman".split())
+_CHARACTERS = frozenset("Bean Doubtfire Marvel Potato Right Robot Spock Tussauds".split())  # they keep their titles
 _AND = "(?:and|et|und)"
 _DEGREES = r"(?:(?:Dr|Prof)\b\.? )*"
-_NAME = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ][^\W\d_]+"
+_NAME = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ][^\W\d_]+?"
+_ENDS = {"de": r"(?=s [A-ZÄÖÜ])|"}  # of a name in the genitive, as in Frau Kleins Auto
 _ROLE = re.compile(
-    r"Ambassador|Botschafter|Bürgermeister|Chair|Direktor|Do[ck]tor|General|Kanzler|Kolleg|Ma[iy]or|Minist|Pfarrer"
-    r"|Pr[äeé]sident|Profess|Secretary|Speaker|Vorsitzend"
+    r"Ambassador|Botschafter|Bürgermeister|Chair|Direktor|Do[ck]tor|General|Judge|Justice|Kanzler|Kolleg|Kommissar|Lehrer"
+    r"|Ma[iy]or|Minist|Nachbar|Ober\b|Pfarrer|Pr[äeé]sident|Profess|Richter|Secretary|Speaker|Vater|Vorsitzend|Wirt"
 )
-_GREETING = re.compile(
-    r"(?:bonjour|bonsoir|ch[eè]re?|dear|geehrte|good|guten?|hallo|hello|hi|lieber?|merci|sehr|thank)\b"
-)
+_GREETING = re.compile(r"(?:bonjour|bonsoir|ch[eè]re?|dear|good|guten?|hallo|hello|hi|lieber?|merci|sehr|thanks?)\b")
 _SUBJECT = re.compile(r"(?:^|\b(?:are|can|could|did|does|has|had|is|must|should|was|will|would|hat|ist|est|a|que)) $")
+_OBJECT = re.compile(r"\b(?:about|ask|avec|by|call|de|for|from|meet|of|par|pour|tell|to|with|à) $")
+_VERB = re.compile(r"(?: [A-Z]\S*){0,3} (?:are|ca[mn]e?|did|ha[ds]|is|may|must|sa[iy][ds]?|was|w[eio]\w+|\w+ed)\b")
+_BESIDE = 200  # number of characters beside a title that are examined
 _CLAUSE = re.compile(r"[,;:.!?—–] |\b(?:and|because|but|if|that|when|und|et) ")
-_WIFE = re.compile(  # seine Frau Anna
-    r"(?:[dms]ein|[Ii]hr|unser|eu[er]r|k?ein|dies|jed|erst|zweit|dritt|jung|alt|spät)(?:e?r?e[mnrs]?)?"
-    r"|[Dd]ie|[Dd]e[rnm]|[Zz]ur|und"
+_WIFE = re.compile(  # seine Frau Anna, and Sprechen der Herr Türkisch?
+    r"(?i:(?:[dms]ein|ihr|unser|eu[er]r|k?ein|dies|jed|erst|zweit|dritt|jung|alt|spät)(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)"
 )
 _WORD_BEFORE = re.compile(r"([^\W\d_][\w’'-]*\.?) \Z")
 _ADDRESS = {
@@ -37,16 +39,11 @@ _ADDRESS = {
 }
 
 
-def has_titled_name(text: str, language: str) -> bool:
-    """Return whether a text has a title with a name, both with capitals."""
-    return any(_titled_names(text, primary_language(language)))
-
-
 def lost_titled_names(source: str, translation: str, language: str) -> list[Range]:
     """Return the ranges of the names after titles in a source that its translation lacks; `Präsident` is no name."""
     return [
         match.span("name")
-        for match in _titled_names(source, primary_language(language))
+        for match in titled_names(source, language)
         if match["name"] not in translation and not _ROLE.match(match["name"])
     ]
 
@@ -54,14 +51,12 @@ def lost_titled_names(source: str, translation: str, language: str) -> list[Rang
 def write_titles(source: str, translation: str, languages: tuple[str, str]) -> str:
     """Return a translation in which the names after titles have the titles of the target language."""
     language, target = map(primary_language, languages)
-    if language == target or target not in _TITLES:
-        return translation
     place = 0
-    for match in _titled_names(source, language):
+    for match in titled_names(source, language) if target in _TITLES else ():
         title = rf"(?<![\w.-])(?:(?P<first>[\w.]+) {_AND} )?(?!(?:Dr|Prof)\b)(?P<title>[\w.]+)[ -]+"
         name = rf"(?P<name>(?<!\w){_DEGREES}{re.escape(match['name'])}(?:['’]?s)?(?!\w))"
         found = re.compile(f"(?:{title})?{name}").search(translation, place)
-        if not found:
+        if not found or match["name"] in _CHARACTERS:
             continue
         begin, new = found.start("name"), ""
         accepted = _TITLES[target][match["woman"] is not None]
@@ -69,7 +64,7 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
             begin, new = found.start("title"), found["title"] + " "
         elif _is_title(found["title"]):
             begin, new = found.start("title"), _written(match, target) + " "
-        elif _GREETING.match(_CLAUSE.split(translation[:begin])[-1].lower()):
+        elif _GREETING.match(_clause(translation, begin)):
             new = _written(match, target) + " "
         if match["first"] and found["first"] and _is_title(found["first"]):
             first = _TITLES[target][match["first"] in _TITLES[language][1]]
@@ -89,34 +84,40 @@ def _pattern(language: str) -> re.Pattern[str]:
     """Return a pattern of a title and a name: groups `man` or `woman` and `name`, and `first` of `Mr and Mrs Lee`."""
     men, women = ("|".join(map(re.escape, sorted(titles, key=len, reverse=True))) for titles in _TITLES[language])
     first = rf"(?:(?P<first>{men}|{women}) {_AND} )?"
-    return re.compile(rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {_DEGREES}(?P<name>{_NAME})")
+    name = rf"{_DEGREES}(?P<name>{_NAME})(?:{_ENDS.get(language, '')}(?![^\W\d_]))"
+    return re.compile(rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {name}")
 
 
-def _titled_names(text: str, language: str) -> Iterator[re.Match[str]]:
+def titled_names(text: str, language: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `_pattern`, without wives and initials: `seine Frau Anna`, `Richard M. Stallman`."""
+    language = primary_language(language)
     if not any(title in text for both in _TITLES.get(language, ()) for title in both):
         return  # a fast test
     for match in _pattern(language).finditer(text):
-        before = _WORD_BEFORE.search(text, 0, match.start())
+        before = _WORD_BEFORE.search(text[max(0, match.start() - _BESIDE) : match.start()])
         word = before[1] if before else ""
         if match[0].startswith("M. ") and word[:1].isupper() and not _GREETING.match(word.lower()):
             continue
-        if not (match[0].startswith("Frau ") and _WIFE.fullmatch(word)):
+        if not (match[0].startswith(("Frau ", "Herr")) and _WIFE.fullmatch(word)):
             yield match
 
 
 def _written(match: re.Match[str], target: str) -> str:
     """Return the title of a match of `_pattern` for the target: `Herrn` of an object, `Monsieur` in a letter."""
     accepted = _TITLES[target][match["woman"] is not None]
-    before = _CLAUSE.split(match.string[: match.start()])[-1].lower()
+    before = _clause(match.string, match.start())
     if _GREETING.match(before):
         return accepted[target == "fr"]
-    is_object = len(before.split()) > 1 and not _SUBJECT.search(before)
+    is_subject = _SUBJECT.search(before) or _VERB.match(match.string, match.end())
+    is_object = _OBJECT.search(before) or (len(before.split()) > 1 and not is_subject)
     return accepted[-1 if target == "de" and is_object else 0]
+
+
+def _clause(text: str, end: int) -> str:  # its begin, in small letters
+    return _CLAUSE.split(text[max(0, end - _BESIDE) : end])[-1].lower()
 
 
 def _is_title(word: str | None) -> bool:
     """Return whether a word is a title of any language, or what models write in place of one."""
-    word = (word or "").rstrip(".")
     known = (title.rstrip(".") for titles in _TITLES.values() for both in titles for title in both)
-    return word.lower() in _MISTAKES or word in known
+    return word is not None and (word.lower().rstrip(".") in _MISTAKES or word.rstrip(".") in known)

@@ -39,7 +39,7 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("en de", "a 2 – 3", "a 2 -- 3", "a 2 – 3"),
         ("en de", "2 - 3, 2:3", "2:3, 2:3", "2:3, 2:3"),
         ("en de", "They won 3 - 1.", "Sie gewannen 3:1.", "Sie gewannen 3:1."),  # a score
-        ("en de", "We won 1-3.", "Wir gewannen 1:3.", "Wir gewannen 1:3."),
+        ("en de", "Defeated 1-3.", "Verlor 1:3.", "Verlor 1:3."),
         ("en de", "Sat 10:00–16:00", "Sa, 10:00, 16:00", "Sa, 10:00–16:00"),
         ("en de", "It is open 9-5.", "Es ist 9:5 offen.", "Es ist 9-5 offen."),
         ("de en", "9-17 Uhr", "9 -- 17 o'clock", "9-17 o'clock"),

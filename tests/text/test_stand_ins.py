@@ -111,7 +111,13 @@ def test_names_are_letters_for_languages_of_other_scripts() -> None:
 
 
 def test_guillemets_enclose_with_spaces() -> None:
-    for sentence, enclosed in (("« {a} »", True), ("({a})", True), ("« {a} b »", False), ("{a}", False)):
+    for sentence, enclosed in (
+        ("« {a} »", True),
+        ("({a})", True),
+        ("« {a} b »", False),
+        ("{a}", False),
+        ("( {a} )", False),
+    ):
         result = replace_spans(sentence, find_spans(sentence), (), lambda texts, befores: ["Q"])
         assert [one.enclosed for one in result.stand_ins] == [enclosed]
 

@@ -35,12 +35,11 @@ _SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the wo
     ("wiki", r"\[\[[^\[\]|\n]{1,200}\|", r"[^\[\]|\n]{1,1000}", r"\]\]"),  # [[x|a]]
     ("link", rf"(?<![\w\\])!?\[(?=[^\W_])(?!(?:{BBCODE})\])", r"[^\[\]\n]{1,1000}",
      r"\](?:\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\)|\[[\w .-]{0,60}\])"),  # [a](x), ![a](x.png) and [a][x]
-    ("bracket", r"(?<![\w\\])\[(?=[a-z]+ [a-z])", r"[^\[\]\n]{1,1000}", r"\](?![\w(\[])"),  # [open an issue]
 )  # fmt: skip
 _MARKS = re.compile(
     "|".join(rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})" for name, before, words, after in _SYNTAXES)
 )
-_MARK = re.compile(r"[*_]|'{2}|\][(\[]|\[(?:[/\[]|[a-z]+ )|\\[a-z]")  # a fast test
+_MARK = re.compile(r"[*_]|'{2}|\][(\[]|\[[/\[]|\\[a-z]")  # a fast test
 _FIRST_MARK = re.compile(r"(?:\*{1,3}|'{2,3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")
 _LAST_MARK = re.compile(
     rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"

@@ -27,7 +27,7 @@ class Phrases:
         """Return the translation of a phrase, with its letter case and final marks, or None for another text."""
         row = self._rows.get((primary_language(source), _key(text))) if len(text) <= self._longest else None
         found = _MARKS.sub("", row.get(primary_language(target), "")) if row else ""
-        if not found:
+        if not row or not found:
             return None
         if text.isupper() and len(text) > 1 and not row[primary_language(source)].isupper():  # unlike CV
             found = casing.raise_capitals(found, text, target)

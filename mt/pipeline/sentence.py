@@ -28,6 +28,7 @@ from mt.text import casing, names, protect, repetition, schedules, segment, symb
 from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
+from mt.text.segment import TextPart
 from mt.text.typography import space_copied_slashes
 
 NO_REPEAT_NGRAM = 3
@@ -73,6 +74,8 @@ async def translate_sentence(
     if analysis.without_search:
         return (analysis.without_search,)
     kept, terms = analysis.kept, analysis.terms
+    if divided := _divide_at_label(sentence, context, kept):
+        return await _translate_parts(divided, context, kept)
     if not context.options.sample and not _is_covered(sentence, context, context.covered_length):
         fits = partial(_is_covered, context=context, limit=context.covered_length // 2)
         parts = await _translate_in_parts(sentence, fits, context, kept)
@@ -361,14 +364,29 @@ async def _translate_in_parts(
     """
     spans = [(span.begin, span.end) for span in protect.find_spans(sentence, kept)]
     parts = list(segment.merge_divided(segment.split_long_sentence(sentence, fits, context.source), spans))
+    return await _translate_parts(parts, context, kept) if sum(not part.kept for part in parts) > 1 else ()
+
+
+def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
+    """Return the parts of a sentence such as `Weight: 4.5 kg` whose label is a phrase of the model, otherwise []."""
+    label, colon, rest = sentence.partition(": ")
+    if not (colon and rest.strip() and context.phrases) or any(begin < len(label) for begin, _ in kept):
+        return []
+    if not context.phrases.translate(label, context.source, context.target):
+        return []
+    return [TextPart(f"{label}:", kept=False), TextPart(" ", kept=True), TextPart(rest, kept=False)]
+
+
+async def _translate_parts(
+    parts: Sequence[TextPart], context: SentenceContext, kept: Sequence[Range]
+) -> tuple[Alternative, ...]:
+    """Translate the parts of a sentence that are not kept, and join the translations."""
     texts = [part.text for part in parts]
     to_translate = [
         (text, ranges)
         for part, text, ranges in zip(parts, texts, split_ranges(kept, texts), strict=True)
         if not part.kept
     ]
-    if len(to_translate) < 2:
-        return ()
     lists = [await translate_sentence(text, context, ranges, is_part=True) for text, ranges in to_translate]
     joined = []
     for rank in range(max(map(len, lists))):

@@ -25,6 +25,7 @@ from mt.scoring.attention import CrossAttention, Pair
 from mt.text import segment
 from mt.text.alignment import Range
 from mt.text.normalise import Normaliser
+from mt.text.phrases import Phrases
 from mt.text.segment import TextPart
 from mt.text.terms import Terms
 from mt.tokenizer import SPACE_MARK, Tokenizer
@@ -129,6 +130,12 @@ LONG = (
 CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     # name: table, text, what the model is asked, the translation
     "an ordinary sentence is asked for once": ({"a man": ["ein Mann"]}, "a man", ["a man"], "ein Mann"),
+    "a title becomes that of the target language": (
+        {"you see Mr Lee": ["ihr seht Mr Lee"]},
+        "you see Mr Lee",
+        ["you see Mr Lee"],
+        "ihr seht Herrn Lee",
+    ),
     "a span that is lost gets stand-ins": (
         {"a x_y man": ["ein X"], "a Martin man": ["ein Mann Peter"], "a 37 man": ["37 Mann"]},
         "a x_y man",
@@ -486,6 +493,22 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
     planner = table.planner()
     table.run(replace(planner, sentences=False, context=replace(planner.context, source="de")).task(text))
     assert table.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        ("Weight", [], "Gewicht"),
+        ("Weight: it is", ["it is"], "Gewicht: es ist"),
+        ("Height: it is", ["Height: it is"], "Höhe, es ist"),
+    ],
+)
+def test_phrases_of_the_model_and_labels_need_no_search(text: str, asked: list[str], expected: str) -> None:
+    table = Table({"it is": ["es ist"], "Height: it is": ["Höhe, es ist"]})
+    planner = table.planner()
+    phrases = Phrases(({"en": "weight", "de": "Gewicht"},))
+    task = table.run(replace(planner, context=replace(planner.context, phrases=phrases)).task(text))
+    assert (table.asked, task.translation().text) == (asked, expected)
 
 
 def test_a_second_try_forbids_repetition_and_nothing_else_changes() -> None:

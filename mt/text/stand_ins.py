@@ -29,7 +29,7 @@ _MOST_DIGITS = 6
 _JOINT = re.compile(r"[.,:/]\d")
 _DIGITS_BESIDE = re.compile(r"(\d+)\W{0,2}$"), re.compile(r"\W{0,2}(\d+)")
 _CLITIC = frozenset({"da", "de", "lb", "nb", "nl", "nn", "no", "sv"})  # languages with genitives such as "Toms"
-_AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "「": "」"}
+_AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»", "« ": "»", "‘": "’", "「": "」"}
 _OPENING, _CLOSING = "([{\"“„”«»‘‚’'「『（", ")]}\"“”«»’‘'」』）"
 _SPACED_QUOTES = "«»‹›"
 _TITLE = re.compile(  # that a model adds to a name, as in "Sehr geehrte Frau Anna" for "Dear Anna"
@@ -169,8 +169,8 @@ def replace_spans(
         text += sentence[end:begin]
         if word:
             span = sentence[begin:stop]
-            enclosed = bool(text.strip()) and _AROUND.get(text.rstrip()[-1]) == sentence[stop:].lstrip()[:1]
-            stand_ins.append(StandIn(word, span, enclosed, _WITHOUT_NAME.search(span) is not None))
+            before, after = text[-2:] if text[-1:] == " " else text[-1:], sentence[stop : stop + 2].lstrip()[:1]
+            stand_ins.append(StandIn(word, span, _AROUND.get(before) == after, _WITHOUT_NAME.search(span) is not None))
         text, end = text + word, stop
     return ReplacedText(text, tuple(stand_ins), tuple(moved))
 

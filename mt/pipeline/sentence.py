@@ -92,6 +92,8 @@ async def translate_sentence(
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
         return (keep_source(sentence, analysis.matches),)
+    languages = context.source, context.target
+    alternatives = tuple(with_text(one, titles.write_titles(sentence, one.text, languages)) for one in alternatives)
     if lowered:
         alternatives = tuple(
             replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
@@ -189,8 +191,6 @@ async def _translate_variants(
         alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:]) if omitted else alternatives
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
-    text, languages = decoded.variant.text, (context.source, context.target)
-    alternatives = tuple(with_text(one, titles.write_titles(text, one.text, languages)) for one in alternatives)
     if " / " in decoded.variant.text and not any(" / " in variant.text for variant in variants):
         alternatives = tuple(with_text(one, one.text.replace(" / ", "/")) for one in alternatives)
     return alternatives

@@ -35,13 +35,14 @@ _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accent
 _CODES = frozenset("ean gtin iban id isbn sku uid uri url uuid cs de el en fr ja ko nl pl pt ru sv tr uk zh".split())
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
 _CODE_LINE = re.compile(
-    r"\$ (?:cat|cd|cp|echo|ls|make|mkdir|mv|rm|sudo) .*|SELECT .* FROM [a-z_.]+\b.*"
-    r"|(?:\$ )?(?:apt|brew|cargo|curl|docker|git|kubectl|np[mx]|pip3?|yarn) (?:[a-z][a-z -]* -{1,2}\w.*"
-    r"|(?:add|apply|build|checkout|clone|exec|get|init|install|pull|push|run|start|test)(?: [a-z\d./:@=_-]+){0,3})"
-    r"|(?:else if|if|for|foreach|while|switch) ?\(.*\) ?\{.*|\} ?else\b.*|def \w+\(.*\).*:.*|class \w+(?:\(.*\))?:"
+    r"\$ (?:cat|cd|cp|echo|ls|make|mkdir|mv|rm|sudo) .*|SELECT .* FROM [a-z_.]+\b.*|\} ?else\b.*|class \w+(?:\(.*\))?:"
+    r"|(?:\$ )?(?:apt|brew|cargo|curl|docker|git|kubectl|np[mx]|pip3?|yarn) (?!(?:\w+ )*(?:an?|are|is|the|your?) )(?:"
+    r"[a-z][a-z -]* -{1,2}\w.*|(?:add|apply|build|checkout|clone|exec|get|init|install|pull|push|run|start|test)"
+    r"(?: [a-z\d./:@=_-]+){0,3})|(?:else if|if|for|foreach|while|switch) ?\(.*\) ?\{.*|def \w+\(.*\).*:.*"
     r"|import [\w.]+ as \w+|from [\w.]+ import [\w, ]+|return (?:None|True|False|self\..*|\S+;)"
-    r"|(?:const|function|int|let|private|protected|public|static|string|var|void) [^;{]*[=({].*[;{]"
-    r"|([a-z]{2,12}) (?:[a-z\d-]+ )*\1-[a-z\d-]+(?: [a-z\d-]+)*"  # class="btn btn-primary"
+    r"|(?:const|function|int|let|private|protected|public|static|string|var|void) [^;{=(]*+"
+    r"(?:[={]|(?:(?<=\w)|(?<=function ))\().*[;{]"  # no `public services (schools);`
+    r"|(?!.* (?:and|et|for|of|or|the|to|und) )([a-z]{2,12}) (?:[a-z\d-]+ )*\1-[a-z\d-]+(?: [a-z\d-]+)*"  # btn btn-x
 )
 _VOWELS = frozenset("aeiouy")
 _LETTER_WORDS = frozenset("Ia")

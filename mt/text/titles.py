@@ -18,7 +18,6 @@ _CHARACTERS = frozenset("Bean Doubtfire Marvel Potato Right Robot Spock Tussauds
 _AND = "(?:and|et|und)"
 _DEGREES = r"(?:(?:Dr|Prof)\b\.? )*"
 _NAME = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ][^\W\d_]+?"
-_ENDS = {"de": r"(?=s [A-ZÄÖÜ])|"}  # of a name in the genitive, as in Frau Kleins Auto
 _ROLE = re.compile(
     r"Ambassador|Botschafter|Bürgermeister|Chair|Direktor|Do[ck]tor|General|Judge|Justice|Kanzler|Kolleg|Kommissar|Lehrer"
     r"|Ma[iy]or|Minist|Nachbar|Ober\b|Pfarrer|Pr[äeé]sident|Profess|Richter|Secretary|Speaker|Vater|Vorsitzend|Wirt"
@@ -84,8 +83,8 @@ def _pattern(language: str) -> re.Pattern[str]:
     """Return a pattern of a title and a name: groups `man` or `woman` and `name`, and `first` of `Mr and Mrs Lee`."""
     men, women = ("|".join(map(re.escape, sorted(titles, key=len, reverse=True))) for titles in _TITLES[language])
     first = rf"(?:(?P<first>{men}|{women}) {_AND} )?"
-    name = rf"{_DEGREES}(?P<name>{_NAME})(?:{_ENDS.get(language, '')}(?![^\W\d_]))"
-    return re.compile(rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {name}")
+    ends = "(?=s [A-ZÄÖÜ])|" * (language == "de") + r"(?![^\W\d_])"  # Frau Kleins Auto
+    return re.compile(rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {_DEGREES}(?P<name>{_NAME})(?:{ends})")
 
 
 def titled_names(text: str, language: str) -> Iterator[re.Match[str]]:

@@ -162,6 +162,7 @@ def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[
         ("The contracts were signed in May.", {"contract": "Vertrag"}, r"Die Verträge wurden im Mai unterzeichnet\."),
         ("Desks are delivered on Monday.", {"desk": "Schreibtisch"}, r"Schreibtische werden am Montag geliefert\."),
         ("Please sign both delivery notes.", {"delivery note": "Lieferschein"}, r".* beide Lieferscheine\."),
+        ("Mr Smith signed the contract.", {"contract": "Kontrakt"}, r"Herr Smith unterschrieb den Kontrakt\."),
     ],
 )
 def test_a_term_has_a_form_that_fits_its_source(text: str, glossary: dict[str, str], expected: str) -> None:

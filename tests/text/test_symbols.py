@@ -54,6 +54,7 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
                     "def f(self): return 1",
                     "return None",
                     "let x = 5;",
+                    "void f(int a) {",
                     "SELECT * FROM dogs",
                     "$ cd dogs",
                     "npm run build",
@@ -66,6 +67,7 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
             for text in (
                 *("$ per month", "git is good", "if (it rains)", "import the dog", "return home", "let the dog out;"),
                 *("make a cake - now", "git is good to start", "so big", "SELECT A DOG FROM THE LIST", "class A dogs:"),
+                *("git push is a command.", "public services (schools);", "long and long-term effects"),
             )
         ),
     ],

@@ -93,9 +93,9 @@ def titled_names(text: str, language: str) -> Iterator[re.Match[str]]:
     if not any(title in text for both in _TITLES.get(language, ()) for title in both):
         return  # a fast test
     for match in _pattern(language).finditer(text):
-        before = _WORD_BEFORE.search(text[max(0, match.start() - _BESIDE) : match.start()])
-        word = before[1] if before else ""
-        if match[0].startswith("M. ") and word[:1].isupper() and not _GREETING.match(word.lower()):
+        word = "".join(_WORD_BEFORE.findall(text[max(0, match.start() - _BESIDE) : match.start()]))
+        initial = word[:1].isupper() and word[1:2] not in "'’"  # but not in C'est M. Dupont
+        if match[0].startswith("M. ") and initial and not _GREETING.match(word.lower()):
             continue
         if not (match[0].startswith(("Frau ", "Herr")) and _WIFE.fullmatch(word)):
             yield match

@@ -49,6 +49,7 @@ from mt.text.titles import lost_titled_names, titled_names, write_titles
         ("de-en", "Herr Präsident!", "Mr President!", "Mr President!"),
         ("fr-en", "Bonjour Madame Bovary", "Hello Madame Bovary", "Hello Madame Bovary"),
         ("fr-en", "J'ai vu M. Dupont.", "I saw M. Dupont.", "I saw Mr Dupont."),
+        ("fr-en", "C'est M. Dupont.", "It's M. Dupont.", "It's Mr Dupont."),
         ("fr-en", "Richard M. Stallman", "Richard M. Stallman", "Richard M. Stallman"),
         ("fr-de", "Bonjour M. Dupont,", "Hallo M. Dupont,", "Hallo Herr Dupont,"),
         ("en-it", "Mr Smith", "Mr Smith", "Mr Smith"),

@@ -30,7 +30,7 @@ LONGEST_SENTENCE = 4000
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
 _LINE_BREAK = re.compile(  # \\n in the text is a break, too, after punctuation, or before a capital
     r"\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-    r"|(?<!\\[rn])(?<=[^\W_]|[,;)}])(?:(?:\\r)?\\[nt])+(?=[^\W\d_a-zß-ÿ]|[%{])"
+    r"|(?<!\\[nrt])(?<=[^\W_]|[,;)}])(?:(?:\\r)?\\[nt])+(?=[^\W\d_a-zß-ÿ]|[%{])"
     r"|(?<=[.!?…。！？])(?:(?:\\r)?\\n)+(?=[^\W_]|[ \"„“«(•*%{-]|\Z)"
 )
 _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")

@@ -32,7 +32,7 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
     in_capitals = casing.lower_capitals(sentence, context.source, kept, context.knows_word) is not None
     matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
     copied = _bare_term(sentence, matches)
-    if context.phrases and not (matches or kept or context.formality or context.options.sample):
+    if context.phrases and not (matches or kept or context.banned or context.options.sample):
         copied = context.phrases.translate(sentence, context.source, context.target)
     has_latin = likely_script(context.target) in ("Latn", "")
     if copied is None and (symbols.is_code(sentence, context.source) or (has_latin and names.is_name(sentence))):

@@ -14,6 +14,7 @@ from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request, Result
 from mt.errors import RequestError
+from mt.pipeline.analysis import analyse
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.explain import Explainer
@@ -506,9 +507,12 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
 def test_phrases_of_the_model_and_labels_need_no_search(text: str, asked: list[str], expected: str) -> None:
     table = Table({"it is": ["es ist"], "Height: it is": ["Höhe, es ist"]})
     planner = table.planner()
-    phrases = Phrases(({"en": "weight", "de": "Gewicht"},))
-    task = table.run(replace(planner, context=replace(planner.context, phrases=phrases)).task(text))
+    context = replace(planner.context, phrases=Phrases(({"en": "weight", "de": "Gewicht"},)))
+    task = table.run(replace(planner, context=context).task(text))
     assert (table.asked, task.translation().text) == (asked, expected)
+    in_search_for_formality = replace(context, banned=("Ihr",))
+    assert analyse("Weight", context, ()).without_search
+    assert not analyse("Weight", in_search_for_formality, ()).without_search
 
 
 def test_a_second_try_forbids_repetition_and_nothing_else_changes() -> None:

@@ -57,10 +57,10 @@ def compare_all(
 ) -> Iterator[TermMatch]:
     entries = []
     listed = [*terms.glossary, *((text, None) for text in terms.untranslated)]
-    for number, (text, translation) in enumerate(listed):
+    for place, (text, translation) in enumerate(listed):
         text = normalise_text(text).text
         tokens = list(TOKEN.finditer(text))
-        entries.append((-len(tokens), -len(text), number, tokens, translation))
+        entries.append((-len(tokens), -len(text), place, tokens, translation))
     tokens = list(TOKEN.finditer(sentence))
     begins = not sentence[: tokens[0].start()].strip() if tokens else False
     at = 0

@@ -85,7 +85,7 @@ CEILINGS = {
     "mt.engine": 2_690,
     "mt.insight": 1_190,
     "mt.interop": 2_620,
-    "mt.kernels": 1_750,
+    "mt.kernels": 1_759,
     "mt.language_model": 320,
     "mt.model": 900,
     "mt.pipeline": 3_601,

@@ -95,7 +95,7 @@ def test_the_sdist_has_what_is_needed_and_no_more(built: tuple[Path, Path]) -> N
     for room in ("mt", "service", "scripts", "tests"):
         assert tracked(room) <= sizes.keys(), room
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "requirements/service.lock"} <= sizes.keys()
-    assert sum(sizes.values()) < 5_000_000
+    assert sum(sizes.values()) < 25_000_000  # 13 MB of them are the starter model
     junk = ("runs", "data", "dist", ".venv", ".git/", ".mypy_cache", ".pytest_cache", "mt/kernels/prebuilt")
     assert [name for name in sizes if name.startswith(junk) or "__pycache__" in name] == []
 

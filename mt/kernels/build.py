@@ -4,6 +4,7 @@
 machine's compiler supports.
 """
 
+import fcntl
 import hashlib
 import logging
 import os
@@ -13,12 +14,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-from mt.files import lock
 
 SOURCES = Path(__file__).parent / "cpu"
 PREBUILT = Path(__file__).parent / "prebuilt"
@@ -94,7 +94,7 @@ def compile_library(target: Target, folder: Path) -> Path | None:
     path = folder / f"{target.name}.so"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with lock(path), TemporaryDirectory(dir=folder) as temporary:
+        with _locked(folder), TemporaryDirectory(dir=folder) as temporary:
             if _is_sound(path):
                 return path
             built = Path(temporary) / path.name
@@ -110,6 +110,16 @@ def compile_library(target: Target, folder: Path) -> Path | None:
         logger.warning("CPU kernels for %s: %s cannot be written: %s", target.name, path, error)
         return None
     return path
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:  # the build of a wheel runs this file without other packages
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @lru_cache(maxsize=1)

@@ -39,7 +39,7 @@ from service.access.api_keys import list_keys
 from service.access.database import Database
 from service.app import create_app
 from service.freed_memory import return_large_blocks
-from service.http.connections import BACKLOG, SEND_BYTES, Connections, connection_limit
+from service.http.connections import ACCEPTS, BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
 from service.logs import configure_logs
 from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
@@ -173,7 +173,7 @@ async def serve(settings: Settings) -> None:
             signals.serve(fleet, server.stop)
             await preparing
             await anyio.sleep(0)  # loads anyio's modules, which would delay the first streamed answer
-            await server.serve(sockets=[listener])
+            await server.serve(sockets=[listener, *(listener.dup() for _ in range(1, ACCEPTS))])
             stats = await fleet.fresh_stats()
             structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
 
@@ -209,7 +209,7 @@ class HttpServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for listener in sockets or []:
+        for listener in (sockets or [])[:1]:  # the others have the same address
             host, port = listener.getsockname()[:2]
             structlog.get_logger().info("listening", host=host, port=port)
         shorten_pauses()

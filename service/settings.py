@@ -213,7 +213,7 @@ class Settings(BaseSettings):
         "answer for this time is disconnected.",
     )
     max_connections: int = Field(
-        900,
+        2000,
         ge=1,
         description="Open connections; fewer if the limit of open files is lower. Beyond it, the connection is closed "
         "that has waited longest for the head of a request.",

@@ -22,23 +22,28 @@ from uvicorn.server import ServerState
 from service.errors import HEAD_BYTES, HeadTooLarge, InvalidRequest, ServiceError
 
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
+ACCEPTS = 16  # connections accepted in an iteration of the event loop; libuv accepts one for each listening socket
 SEND_BYTES = 131_072  # limit for an answer in the kernel's buffers; the default of the kernel is 4 MB
 NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel discard unsent bytes
 MAX_HEADERS = 256  # headers of a request; the time to parse a head grows with their number
 MAX_CHUNKS = 20_000  # pieces in which a body arrives; the time to parse a body grows with their number
 MAX_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
-SPARE_CONNECTIONS = 16  # connections beyond the limit while all others have sent the head of a request
+OTHER_FILES = 64  # files that are open beside the connections: of workers, parsers and the database
 FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a half-closed connection is closed
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def connection_limit(limit: int) -> int:
-    """Return the number of connections to allow: `limit`, or fewer if this process may not open enough files."""
+    """Raise the soft limit of open files for `limit` connections, and return how many of them it permits."""
     with socket.socket() as lowest:  # the system gives the lowest free number: all below it are in use
         used = lowest.fileno()
-    free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - SPARE_CONNECTIONS
-    free -= min(64, free // 4)  # for workers, parsers and the database
-    return max(1, min(limit, free))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = used + limit + OTHER_FILES
+    if soft < wanted:
+        soft = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    free = soft - used
+    return max(1, min(limit, free - min(OTHER_FILES, free // 4)))
 
 
 @dataclass
@@ -61,12 +66,11 @@ class Connections:
     def add(self, new: "Connection") -> None:
         """Add a new connection. If too many are open, close the one that has waited longest for the head of a request.
 
-        If no other connection waits, up to SPARE_CONNECTIONS more than the limit stay open.
+        This is the new connection if all others have sent the head of a request.
         """
         self.open[new] = self.waiting[new] = None
-        oldest = next(iter(self.waiting))
-        if len(self.open) > self.limit + (SPARE_CONNECTIONS if oldest is new else 0):
-            oldest.abort()
+        if len(self.open) > self.limit:
+            next(iter(self.waiting)).abort()
 
     def limit_unread(self) -> None:
         """Close connections until at most `unread_bytes` of answers are left to read, the largest first."""
@@ -216,13 +220,8 @@ class Connection(HttpToolsProtocol):
 
     def reset(self) -> None:
         """Close the connection at once, and also drop the part of the answer that the kernel has not sent yet."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.abort()
-
-    @property
-    def _socket(self) -> socket.socket:
-        connected: socket.socket = self.transport.get_extra_info("socket")
-        return connected
 
     def _refuse(self, error: ServiceError) -> None:
         """Let the application answer a request that is not valid with an error, and close the connection.
@@ -273,7 +272,7 @@ class Connection(HttpToolsProtocol):
         """Close the connection if the client has reset it, otherwise check again after a pause."""
         if self.transport.is_closing() or self.cycle.response_complete:
             return
-        if self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self.abort()
         else:
             self.loop.call_later(seconds, self._check_reset, min(2 * seconds, LAST_CHECK_SECONDS))

@@ -127,10 +127,3 @@ def test_others_notice_nothing(target: ServiceProcess, name: str) -> None:
     assert len(answers[0].body) <= BYTES.get(kind, 10_000_000)
     if kind in MEMORY:
         assert target.memory() - before < MEMORY[kind]
-
-
-def test_the_next_document_is_not_affected(target: ServiceProcess) -> None:
-    hostile = [SIZED_DOCUMENTS[name] for name in ("docx-nested", "srt-newlines")]
-    together(*[lambda name=name, content=content: target.upload(name, content(400_000)) for name, content in hostile])
-    answer = target.upload("b.txt", b"Where is the station?", caller=BYSTANDER)
-    assert answer.status == 200 and answer.seconds < 10

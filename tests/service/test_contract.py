@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -25,12 +24,6 @@ def expected(several_directions: Path) -> Callable[..., list[str]]:
     return translate
 
 
-def asked(client: httpx.Client, **body: Any) -> Any:
-    response = client.post("/translate", json={"source": "en", "target": "de", **body})
-    assert response.status_code == 200, response.text
-    return response.json()
-
-
 def test_deep_translator(
     client: httpx.Client, expected: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,14 +36,3 @@ def test_deep_translator(
     assert german.translate_file(str(tmp_path / "a.txt")) == expected(texts[1])[0]
     detecting = LibreTranslator(source="auto", target="fr", api_key="any", custom_url=f"{client.base_url}/")
     assert detecting.translate(DOG) == expected(DOG, target="fr")[0]
-
-
-def test_mastodon(client: httpx.Client, expected: Callable[..., list[str]]) -> None:
-    """A post, its warning and the answers of its poll, in one list of HTML; without a key, that is null."""
-    link = '<a href="https://a.example/@b" class="u-url mention">@<span>b</span></a>'
-    texts = [f"<p>{DOG} {link}</p>", "", DOG]
-    answer = asked(client, q=texts, source="auto", format="html", api_key=None)
-    post, *others = answer["translatedText"]
-    assert others == ["", *expected(DOG)]
-    assert post.startswith("<p>") and post.endswith("</p>") and link in post
-    assert [answer["detectedLanguage"][place]["language"] for place in (0, 2)] == ["en", "en"]

@@ -12,7 +12,6 @@ from scripts.attack.payloads import pdf
 from service.errors import StorageFull
 from tests.service.application import Application
 from tests.service.routes.test_translate import PAIR, refused
-from tests.text.test_tmx import memory
 
 
 def upload(native: Application, name: str, content: bytes, **fields: str) -> httpx.Response:
@@ -61,11 +60,6 @@ def test_how_many_sentences_are_doubtful(native: Application) -> None:
     for quality, counts in (("true", (4, 4)), ("false", (None, None))):
         answer = upload(native, "a.txt", b"One two. Three\npoison\n\nthe dog\n", quality=quality).json()
         assert (answer.get("sentences"), answer.get("doubtful")) == counts
-
-
-def test_a_memory_gets_the_target_language(native: Application) -> None:
-    content = memory('<tu><tuv xml:lang="en"><seg>the dog</seg></tuv></tu>').encode()
-    assert '<tuv xml:lang="de"><seg>THE DOG</seg></tuv>' in fetched(native, "a.tmx", content).decode()
 
 
 def test_the_sentences_of_a_file_as_tmx(native: Application) -> None:

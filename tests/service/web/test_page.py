@@ -3,7 +3,6 @@
 Every visit ends with a look at what the browser complained of, and at where it sent requests.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,7 +18,6 @@ from mt.text.documents import SUFFIXES
 from service.errors import Overloaded
 from service.memories.store import OPERATOR
 from service.memories.units import MemoryUnit
-from service.routes.page import WEB
 from tests.service.web.page_application import LIMIT, SECOND_MODEL, PageApplication
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -369,39 +367,6 @@ def test_a_language_that_the_page_lacks_is_english(visit: Open) -> None:
     expect(seen.page.get_by_label("Language of this page").locator("option")).to_have_text(
         ["English", "Deutsch", "Français"]
     )
-
-
-LETTERS = r"""() => {
-  const translated = "#output, #notes, #result, #mirror, #readout, #about-model, #alternatives-list, #past";
-  const data = `${translated}, kbd, option, #map, #inside-list`;
-  const texts = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (!node.parentElement.closest(data) && /\p{L}{2}/u.test(node.data)) texts.push(node.data.trim());
-  }
-  return texts;
-}"""
-
-
-def test_every_text_of_the_page_is_a_message(visit: Open) -> None:
-    """With a star for each letter of the messages, the page has no letters but those of texts, names and keys."""
-    messages = json.loads((WEB / "messages/en.json").read_text(encoding="utf-8"))
-    stars = re.sub(r"[^\W\d_](?![^{]*})", "★", json.dumps(list(messages.values()), ensure_ascii=False))
-    forms = [{"one": "★", "other": "★"} if isinstance(message, dict) else message for message in json.loads(stars)]
-    seen = visit("#auto/de")
-    seen.refusals = True
-    seen.page.route("**/messages/en.json", lambda route: route.fulfill(json=dict(zip(messages, forms, strict=True))))
-    seen.page.reload()
-    seen.type(f"{TEXT} Cat and dog. The mortgage.", f"{TRANSLATION} Katze und Hund. der mortgage.")
-    for panel in PANELS:
-        seen.page.click(f"[aria-controls={panel}]")
-        expect(seen.page.locator(f"#{panel} h2")).to_contain_text("★")
-    seen.send("a.exe")
-    seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
-    expect(seen.page.locator("#alternatives li button")).to_have_count(5)
-    known = ("English", "German", "CC-BY 4.0", "a.exe", ", ".join(SUFFIXES), ".tmx, .xliff, .xlf, .po, .tsv")
-    texts = [re.sub("|".join(map(re.escape, known)), "", text) for text in seen.page.evaluate(LETTERS)]
-    assert [text for text in texts if re.search(r"[^\W\d_]{2}", text)] == []
 
 
 def test_languages_that_fit_each_other(visit: Open) -> None:

@@ -27,12 +27,6 @@ def translated(raw: httpx.Client, **fields: Any) -> list[dict[str, Any]]:
     return translations
 
 
-def test_a_lone_surrogate_is_no_error(raw: httpx.Client) -> None:
-    body = b'{"text": ["\\ud800 a"], "source_lang": "EN", "target_lang": "DE", "context": "\\udfff"}'
-    answer = raw.post("/v2/translate", content=body, headers={"Content-Type": "application/json"})
-    assert answer.json()["translations"][0]["text"] == "\ufffd A"
-
-
 @pytest.mark.parametrize(
     ("more", "added"),
     [

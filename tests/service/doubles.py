@@ -12,7 +12,8 @@ from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text import segment
 from mt.text.alignment import Link, Range
 from mt.text.markup.units import find_units
-from service.errors import CannotTranslate, Overloaded
+from service.access.database import Database, DatabaseWork
+from service.errors import CannotTranslate, Overloaded, StorageUnavailable
 from service.http.admission import RequestGate
 from service.parsers import process
 from service.parsers.pool import ParserPool
@@ -67,6 +68,24 @@ class DirectParsers(ParserPool):
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
         self.names.append(operation.__name__)
         return cast(T, self.result(process.run(operation.__name__, args), operation.__name__))
+
+
+class UnreliableDatabase(Database):
+    """`outcomes` are those of the next writes of callers.
+
+    "done", "refused", or "late", which is refused although it is stored.
+    """
+
+    outcomes: Sequence[str] = ()
+
+    async def write(self, work: DatabaseWork[T], caller: str = "") -> T:
+        outcome, *self.outcomes = (caller and self.outcomes) or ["done", *self.outcomes]
+        if outcome == "refused":
+            raise StorageUnavailable
+        result = await super().write(work, caller)
+        if outcome == "late":
+            raise StorageUnavailable
+        return result
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from service.access.api_keys import ApiKey, ApiKeyError, find_key, get_key, list_keys, make_key, revoke_key
+from service.access.api_keys import ApiKey, find_key, list_keys, make_key
 from service.access.database import MIGRATIONS, Database, DatabaseError
 from service.errors import StorageFull, StorageUnavailable
 from service.verbs.keys import main
@@ -63,19 +63,6 @@ def test_the_whole_hash_is_compared(database: Database) -> None:
     for expected in (key, None, key):
         assert asyncio.run(find_key(database, secret)) == expected
         database.run_sync(alter)
-
-
-def test_names_are_taken_once_and_revoked_for_good(database: Database) -> None:
-    secret, key = made(database)
-    with pytest.raises(ApiKeyError, match="there is a key named 'wiki' already"):
-        made(database)
-    with pytest.raises(ApiKeyError, match="there is no key 'wikl'; accepted: wiki"):
-        database.run_sync(lambda connection: get_key(connection, "wikl"))
-    assert database.run_sync(lambda connection: revoke_key(connection, "wiki")).revoked
-    assert database.run_sync(lambda connection: revoke_key(connection, key.id)).revoked
-    found = asyncio.run(find_key(database, secret))
-    assert found is not None and found.revoked
-    assert [each.name for each in database.run_sync(list_keys)] == ["wiki"]
 
 
 def test_the_database_holds_no_key(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from threading import Event
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,14 +15,13 @@ from hypothesis import strategies as st
 
 from mt.languages import Direction
 from mt.text.fuzzy_match import similarity, words
-from service.access.database import WRITE_SECONDS, Database
+from service.access.database import Database
 from service.errors import InvalidRequest, NotFound, StorageFull, StorageUnavailable
 from service.memories import index as memory_index
 from service.memories.store import (
     OPERATOR,
     SLICE,
     UNFINISHED_SECONDS,
-    Memory,
     MemoryLimits,
     MemoryStore,
     add_units,
@@ -32,6 +30,7 @@ from service.memories.store import (
     slices,
 )
 from service.memories.units import MemoryUnit, clean_unit
+from tests.service.doubles import UnreliableDatabase
 
 EN_DE = Direction("en", "de")
 KEY = "key:0a"
@@ -191,26 +190,15 @@ async def test_an_interrupted_upload_leaves_nothing(
     assert await store.owned(uploader) == [kept]
 
 
-async def test_a_late_transaction_leaves_nothing(
-    database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_late_transaction_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.memories.store.SLICE", 2)
-    added: list[str] = []
-
-    def add_slowly(connection: sqlite3.Connection, id: str, *args: Any) -> Memory:
-        memory = add_units(connection, id, *args)
-        added.append(id)
-        if len(added) == 1:  # only the next write has less time
-            monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.5)
-        else:
-            time.sleep(1)
-            monkeypatch.setattr("service.access.database.WRITE_SECONDS", WRITE_SECONDS)
-        return memory
-
-    monkeypatch.setattr("service.memories.store.add_units", add_slowly)
-    with pytest.raises(StorageUnavailable):
-        await store.put("192.0.2.1", "x", EN_DE, [MemoryUnit(f"{number}", "x") for number in range(6)])
-    assert (len(added), rows(database)) == (2, 0)
+    with UnreliableDatabase.open(None) as database:
+        database.outcomes = "done", "late"
+        with pytest.raises(StorageUnavailable):
+            await MemoryStore(database, LIMITS).put(
+                "192.0.2.1", "x", EN_DE, [MemoryUnit(f"{number}", "x") for number in range(6)]
+            )
+        assert rows(database) == 0
 
 
 @pytest.mark.parametrize("delay", range(4))
@@ -259,21 +247,15 @@ async def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: p
     assert len(await store.matches(KEY, kept.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
 
 
-async def test_deletion_while_the_disk_is_full(
-    database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(connection: sqlite3.Connection) -> bool:
-        error = sqlite3.OperationalError("database or disk is full")
-        error.sqlite_errorcode = sqlite3.SQLITE_FULL
-        raise error
-
-    memory = await store.put(KEY, "x", EN_DE, ANIMALS)
-    with monkeypatch.context() as patch:
-        patch.setattr("service.memories.store._purge", fail)
+async def test_deletion_while_the_disk_is_full() -> None:
+    with UnreliableDatabase.open(None) as database:
+        store = MemoryStore(database, LIMITS)
+        memory = await store.put(KEY, "x", EN_DE, ANIMALS)
+        database.outcomes = "done", "refused"
         await store.delete(KEY, memory.id)
-    assert await store.owned(KEY) == []
-    await store.put(KEY, "y", EN_DE, [])
-    assert rows(database) == 1
+        assert await store.owned(KEY) == []
+        await store.put(KEY, "y", EN_DE, [])
+        assert rows(database) == 1
 
 
 async def test_the_units_of_a_memory_deleted_meanwhile_have_no_end(

@@ -187,13 +187,6 @@ def test_a_file_is_translated_with_a_memory(native: Application, memory: str) ->
     assert native.client.get(made["translatedFileUrl"]).text == DOG
 
 
-def test_a_memory_must_exist_and_have_the_languages(native: Application, memory: str) -> None:
-    body = {"q": "x", "source": "en", "target": "de", "memory": memory}
-    native.post("/translate", body, 404)  # of another caller
-    refused = native.post("/translate", {**body, "target": "fr", "api_key": native.keys["rich"]}, 400)
-    assert "is for en-de, not for en-fr" in refused["error"]
-
-
 def test_a_translation_is_not_cached_across_changes_of_the_memory(native: Application) -> None:
     made = put(native, "a.tsv", "Yes.\tJa.", name="changing")
     assert asked(native, "Yes.", made["id"])["translatedText"] == "Ja."

@@ -63,14 +63,6 @@ def test_a_query_is_in_utf_8(native: Application) -> None:
     assert refused(response, 400, "invalid_request") == "Invalid request: q is not text in UTF-8 at byte 3"
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_body_limit(native: Application, chunked: bool) -> None:
-    body = b'{"q": "' + b"a" * 100_000 + b'"}'
-    content = iter([body[:50_000], body[50_000:]]) if chunked else body
-    response = native.client.post("/translate", content=content)
-    assert refused(response, 413, "body_too_large") == "Invalid request: the body exceeds the limit of 100000 bytes"
-
-
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "GZIP", "identity, gzip"])
 def test_a_compressed_body_is_unsupported(native: Application, coding: str) -> None:
     content = gzip.compress(json.dumps({"q": "a", **PAIR}).encode())

@@ -4,8 +4,8 @@ import asyncio
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from service.translation.coroutines import WorkThreads
 from service.translation.document_store import DOCUMENT_BYTES, DocumentStore
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Job
-from tests.service.doubles import DirectParsers
+from tests.service.doubles import DirectParsers, UnreliableDatabase
 
 JOB = Job(texts=(), source=None, target="de", terms=Terms((("dog", "Hund"),), ("cat",)), caller="key:a")
 TEXT = "A dog."
@@ -266,33 +266,26 @@ async def test_one_that_fails_says_why_and_costs_nothing(
     assert begun <= translator.charged[0] <= time.time()
 
 
-async def test_a_refused_upload_that_is_stored_too_late_is_refunded_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The disk is slow while the transaction is committed: the caller of `put` refunds the characters."""
+async def test_a_refused_upload_that_is_stored_too_late_is_refunded_once() -> None:
+    """By the caller of `put`: neither by its translation nor when it expires."""
     translator = Translator()
-    async with lived(path, translator, module.DocumentJobLimits(seconds=0.0)) as document_jobs:
-        commit = database_module._Connection._transaction
 
-        @contextmanager
-        def slowly(connection: database_module._Connection) -> Iterator[None]:
-            with commit(connection):
-                yield
-            if is_stored():
-                time.sleep(0.5)
+    with UnreliableDatabase.open(None) as store:
+        limits = module.DocumentJobLimits(seconds=0.0)
+        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund)
 
-        def is_stored() -> bool:
-            with closing(sqlite3.connect(path)) as database:
-                return bool(database.execute("SELECT 1 FROM documents WHERE NOT done AND error = ''").fetchone())
+        async def is_stored(condition: str = "1") -> bool:
+            query = f"SELECT 1 FROM documents WHERE {condition}"
+            return bool(await store.read(lambda connection: connection.execute(query).fetchall()))
 
-        monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.2)
-        monkeypatch.setattr(database_module._Connection, "_transaction", slowly)
-        with pytest.raises(StorageUnavailable):
-            await document_jobs.put(await opened(), JOB)
-        async with asyncio.timeout(60):
-            while is_stored():
-                await asyncio.sleep(0.01)
-        await document_jobs._expire()
+        async with asyncio.timeout(60), document_jobs.open():
+            for outcome in ("late", "refused"):  # the second upload deletes what has expired
+                store.outcomes = "done", outcome
+                with pytest.raises(StorageUnavailable):
+                    await document_jobs.put(await opened(), JOB)
+                while await is_stored("error = ''"):
+                    await asyncio.sleep(0.01)
+            assert not await is_stored()
     assert (translator.given_back, translator.jobs) == ([], [])
 
 

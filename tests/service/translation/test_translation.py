@@ -203,16 +203,6 @@ class InFlight:
         return [[text.text for text in call.texts] for call in self.models.calls]
 
 
-async def test_the_same_text_in_flight_is_translated_once() -> None:
-    flight = InFlight()
-    one, two = await flight.begin("a", "b", calls=1), await flight.begin("b", "c", calls=2)
-    flight.models.opened.set()
-    assert texts_of(await one) == ["A", "B"] and texts_of(await two) == ["B", "C"]
-    assert flight.texts == [["a", "b"], ["c"]]
-    await flight.service.translate(job("a"))
-    assert len(flight.models.calls) == 3, "without a cache nothing is kept"
-
-
 async def test_one_text_does_not_wait_for_anothers_many() -> None:
     flight = InFlight()
     many, one = await flight.begin("a", "b", "c", calls=1), await flight.begin("b", calls=2)

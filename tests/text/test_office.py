@@ -138,6 +138,14 @@ def test_formats_with_a_relative_namespace() -> None:
     assert [(segment.text, len(segment.marks)) for segment in document.segments] == [("A dog ran", 1)]
 
 
+def test_the_form_of_a_paragraph_is_written_where_it_belongs() -> None:
+    """Some programs write it behind the runs, or its end between them."""
+    form, runs, end = '<a:pPr lvl="1"/>', "<a:r><a:t>%s</a:t></a:r>", '<a:endParaRPr sz="9"/>'
+    slide = f"<p:sld {SHOW} {DRAWING}><a:p>{runs % 'A dog'}{end}{runs % ' ran.'}{form}</a:p></p:sld>"
+    written = capitals("a.pptx", {"ppt/slides/slide1.xml": slide})["ppt/slides/slide1.xml"]
+    assert f"<a:p>{form}{runs % 'A DOG RAN.'}{end}</a:p>" in written
+
+
 def test_a_language_is_no_form_and_spaces_are_preserved() -> None:
     (mark,) = open_document("a.pptx", archive(PRESENTATION)).segments[0].marks
     assert (mark.begin, mark.end) == (2, 5)  # runs in other languages than the first have no marks

@@ -148,6 +148,8 @@ ROWS = [
     ("Name[ptab]Ann", "Name|Ann", "NAME[ptab]ANN"),
     (run("If ") + '<m:oMath xmlns:m="m"><m:r><m:t>x</m:t></m:r></m:oMath>' + run(" is big, go."),
      "If \U000f0000 is big, go.", "IF [oMath[r[t x]]] IS BIG, GO."),
+    (f"<w:r>{BOLD}<w:t>A dog</w:t><w:drawing/><w:t> ran</w:t><w:drawing/></w:r>" + run(" to the old house."),
+     "A dog ran to the old house.", "~A DOG~~[drawing]~ ~RAN~~[drawing]~ TO THE OLD HOUSE."),
     ("See [hyperlink[drawing]] and [sdt[drawing]] here.", "See  and  here.",
      "SEE [hyperlink[drawing]] AND [sdt[drawing]] HERE."),
 ]  # fmt: skip

@@ -13,18 +13,10 @@ import torch
 from mt.decoding.beam import BeamSearch
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
-from tests.decoding.conftest import EOS, A, B, Ids, Table, TableScorer, random_scorer, table_by_hand
+from tests.decoding.conftest import EOS, A, B, Ids, Table, TableScorer, random_scorer
 from tests.decoding.reference import decode
 
 SOURCE = (7, EOS)
-
-
-def test_a_hypothesis_tells_the_probability_of_each_token_and_its_normalised_score() -> None:
-    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0.6, normalization=Normalization.GNMT)
-    [found] = decode(TableScorer(table_by_hand), [SOURCE], options)
-    [longer] = [hypothesis for hypothesis in found if hypothesis.tokens == (A, A)]
-    assert [math.exp(each) for each in longer.token_log_probabilities] == pytest.approx([0.6, 0.5, 0.9], rel=1e-5)
-    assert longer.score == pytest.approx(math.log(0.27) / (8 / 6) ** 0.6, rel=1e-5)  # three tokens with EOS
 
 
 def log_probs(table: Table, source: Ids, tokens: Ids) -> list[float]:
@@ -80,18 +72,6 @@ def test_the_search_equals_the_documented_algorithm(beams: int, n_best: int, alp
         expected = documented_search()(following, EOS, options.longest(len(source)), beams, options.n_best, alpha)
         assert [(*hypothesis.tokens, EOS) for hypothesis in found] == [tokens for _, tokens in expected]
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], rel=1e-4)
-
-
-@pytest.mark.parametrize("beams", [2, 3, 5])
-def test_worse_short_hypotheses_do_not_end_the_search(beams: int) -> None:
-    """Eight times 4 and EOS, each of P = 0.9; EOS before that, of P = 0.05, fills the pool with worse ones."""
-
-    def scores(source: Ids, tokens: Ids) -> list[float]:
-        best = 4 if len(tokens) < 8 else EOS
-        return [-math.inf] * 3 + [math.log(0.9 if token == best else 0.05) for token in (EOS, 4, 5)]
-
-    (found,) = decode(TableScorer(scores), [SOURCE], SearchOptions(beam_size=beams))
-    assert found[0].tokens == (4,) * 8
 
 
 def test_the_bound_stops_the_search_when_nothing_can_improve() -> None:

@@ -54,35 +54,30 @@ def by_id(results: list[Result]) -> dict[int, Result]:
     return {result.id: result for result in results}
 
 
+KINDS = [
+    SearchOptions(beam_size=1),
+    BEAM,
+    SearchOptions(beam_size=5),
+    SearchOptions(sample=True, n_best=3, seed=4),
+    SearchOptions(beam_size=2, no_repeat_ngram=2),
+]
+
+
 @pytest.mark.parametrize("rows", [3, 12, 300])
-def test_sentences_that_join_at_any_time_come_out_as_alone(rows: int) -> None:
+def test_sentences_of_all_kinds_that_join_at_any_time_come_out_as_alone(rows: int) -> None:
     random = Random(rows)
     engine = table_engine(limits=Limits(rows=rows))
     results = []
     for id, source in enumerate(sources(40)):
-        engine.submit(Request(id, source, BEAM))
+        engine.submit(Request(id, source, KINDS[id % 5], (5, 6) if id == 7 else ()))
         for _ in range(random.randrange(4)):
             results += engine.step()
     results += engine.drain()
     found = by_id(results)
     assert not engine.busy
-    for id, source in enumerate(sources(40)):
-        assert found[id] == Result(id, alone(source, BEAM))
-
-
-def test_kinds_take_turns() -> None:
-    kinds = [
-        SearchOptions(beam_size=1),
-        BEAM,
-        SearchOptions(beam_size=5),
-        SearchOptions(sample=True, n_best=3, seed=4),
-        SearchOptions(beam_size=2, no_repeat_ngram=2),
-    ]
-    requests = [Request(id, source, kinds[id % 5], (5, 6) if id == 7 else ()) for id, source in enumerate(sources(30))]
-    found = drain(table_engine(limits=Limits(rows=10)), requests)
     assert all(hypothesis.tokens[:2] == (5, 6) for hypothesis in found.pop(7).hypotheses)
-    for id in found:
-        assert found[id].hypotheses == alone(sources(30)[id], kinds[id % 5])
+    for id, result in found.items():
+        assert result == Result(id, alone(sources(40)[id], KINDS[id % 5]))
 
 
 @pytest.mark.parametrize("options", [BEAM, SearchOptions(beam_size=1), replace(BEAM, no_repeat_ngram=2)])

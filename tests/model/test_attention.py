@@ -14,14 +14,6 @@ def random_qkv(queries: int, keys: int) -> tuple[Tensor, Tensor, Tensor]:
     return q, torch.randn(2, 4, keys, 8, generator=generator), torch.randn(2, 4, keys, 8, generator=generator)
 
 
-@pytest.mark.parametrize("attend", PATHS)
-def test_a_mask_hides_keys_as_if_they_were_not_there(attend: AttentionFunction) -> None:
-    q, k, v = random_qkv(3, 5)
-    mask = torch.tensor([[True, False, True, True, False]])
-    kept = [0, 2, 3]
-    assert_close(attend(q, k, v, mask, 0.0, False), attend(q, k[:, :, kept], v[:, :, kept], None, 0.0, False))
-
-
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-5), (torch.bfloat16, 0.03)])
 @pytest.mark.parametrize(
     ("queries", "keys", "shape"),

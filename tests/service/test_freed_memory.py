@@ -26,11 +26,11 @@ async def is_collected(sizes: list[int]) -> bool:
     return cycle() is None
 
 
-def test_garbage_of_large_requests_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_garbage_of_large_requests_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(freed_memory, "COLLECT_SECONDS", 0)
     gc.disable()
     try:
-        assert not asyncio.run(is_collected([1, COLLECT_BYTES - 2]))
-        assert asyncio.run(is_collected([COLLECT_BYTES - 1, 1]))
+        assert not await is_collected([1, COLLECT_BYTES - 2])
+        assert await is_collected([COLLECT_BYTES - 1, 1])
     finally:
         gc.enable()

@@ -40,7 +40,8 @@ def test_a_model_of_many_languages_is_not_expanded_to_pairs() -> None:
 
 def test_pairs_meet_in_a_pivot() -> None:
     some = routes("de-en", "en-fr", "de-cs", "cs-fr", "fr-it")
-    assert some.find("de", "fr") == (Direction("de", "en"), Direction("en", "fr"))
+    assert some.find("de", "fr") == (Direction("de", "en"), Direction("en", "fr"))  # English before others
+    assert routes("en-fr", "en-de", "de-fr").find("en", "fr") == (Direction("en", "fr"),)
     assert some.targets_of("de") == ("cs", "en", "fr")
     assert some.sources_of("it") == ("cs", "en", "fr")
     with pytest.raises(UnsupportedLanguage, match=r"Italian \(it\) is not available .* accepted: cs, en, fr$"):

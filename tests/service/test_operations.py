@@ -95,40 +95,33 @@ def is_ready(readiness: Readiness) -> bool:
     return True
 
 
-def test_a_full_queue_is_no_failure_and_no_success() -> None:
-    async def verdicts() -> list[bool]:
-        models, verdicts = WordModels(), []
-        readiness = Readiness(cast(Fleet, models), interval=0)
-        for failure in (Overloaded(1), CannotTranslate("no"), Overloaded(1), None):
-            models.failure = failure
-            before = len(models.canaries)
-            is_ready(readiness)
-            while len(models.canaries) == before:
-                await asyncio.sleep(0)
-            await asyncio.sleep(0.01)
-            models.failure = Overloaded(1)  # the question sends one more
-            verdicts.append(is_ready(readiness))
-            await asyncio.sleep(0.01)
-        await readiness.close()
-        return verdicts
-
-    assert asyncio.run(verdicts()) == [True, False, False, True]
+async def test_a_full_queue_is_no_failure_and_no_success() -> None:
+    models = WordModels()
+    readiness = Readiness(cast(Fleet, models), interval=0)
+    for failure, ready in ((Overloaded(1), True), (CannotTranslate("no"), False), (Overloaded(1), False), (None, True)):
+        models.failure = failure
+        before = len(models.canaries)
+        is_ready(readiness)
+        while len(models.canaries) == before:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        models.failure = Overloaded(1)  # the question sends one more
+        assert is_ready(readiness) == ready
+        await asyncio.sleep(0.01)
+    await readiness.close()
 
 
 @pytest.mark.parametrize(("interval", "hangs", "canaries"), [(3600, False, 0), (0, True, 1)])
-def test_one_canary_at_a_time_and_none_too_soon(interval: float, hangs: bool, canaries: int) -> None:
-    async def count() -> int:
-        models = WordModels()
-        if hangs:
-            models.opened.clear()
-        readiness = Readiness(cast(Fleet, models), interval)
-        for _ in range(20):
-            assert is_ready(readiness)  # and at once, even while one hangs
-            await asyncio.sleep(0)
-        await readiness.close()
-        return len(models.canaries)
-
-    assert asyncio.run(count()) == canaries
+async def test_one_canary_at_a_time_and_none_too_soon(interval: float, hangs: bool, canaries: int) -> None:
+    models = WordModels()
+    if hangs:
+        models.opened.clear()
+    readiness = Readiness(cast(Fleet, models), interval)
+    for _ in range(20):
+        assert is_ready(readiness)  # and at once, even while one hangs
+        await asyncio.sleep(0)
+    await readiness.close()
+    assert len(models.canaries) == canaries
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -89,28 +89,25 @@ def test_a_database_is_brought_up_to_date_once_and_only_its_owner_reads_its_file
             )
 
 
-def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
+async def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
     """While another process holds the lock, keys and other rows are read, and writes are refused."""
-    path = tmp_path / "service.db"
-
-    async def use(database: Database) -> None:
-        read = "SELECT name FROM keys"
+    path, read = tmp_path / "service.db", "SELECT name FROM keys"
+    with Database.open(path) as database:
+        made(database)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
         assert await database.read(lambda connection: connection.execute(read).fetchall()) == [("wiki",)]
         assert await find_key(database, "mt_none") is None
         for caller in "ab":
             with pytest.raises(StorageUnavailable, match="The database is locked"):
                 await database.write(lambda connection: None, caller)
-
-    with Database.open(path) as database:
-        made(database)
-        other = sqlite3.connect(path, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        asyncio.run(use(database))
         other.execute("ROLLBACK")
-        asyncio.run(database.write(lambda connection: make_key(connection, "phone")))
+        await database.write(lambda connection: make_key(connection, "phone"))
 
 
-def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
     ran, quick = list[str](), Event()
 
@@ -118,7 +115,7 @@ def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(tmp_path: Path, mon
         make_key(connection, "wiki")
         assert quick.wait(60)
 
-    async def use(database: Database) -> None:
+    with Database.open(tmp_path / "service.db") as database:
         slow = asyncio.create_task(database.write(make_slowly, "a"))
         await asyncio.sleep(0)
         with pytest.raises(StorageUnavailable, match="The database is slow: try again in 2 s"):
@@ -128,26 +125,20 @@ def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(tmp_path: Path, mon
         quick.set()
         await database.write(lambda connection: ran.append("of the service"))
         assert await database.read(list_keys) == []  # the late transaction was rolled back
-
-    with Database.open(tmp_path / "service.db") as database:
-        asyncio.run(use(database))
     assert ran == ["of the service"]
 
 
-def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_path: Path) -> None:
+async def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_path: Path) -> None:
     def fill(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA max_page_count = 1")  # as few as there are
         for number in range(100):
             make_key(connection, "x" * 1000 + str(number))
 
-    async def use(database: Database) -> None:
+    with Database.open(tmp_path / "service.db") as database:
         with pytest.raises(StorageFull):
             await database.write(fill)
         assert await database.read(list_keys) == []
         await database.write(lambda connection: connection.execute("UPDATE keys SET rate = 1"))
-
-    with Database.open(tmp_path / "service.db") as database:
-        asyncio.run(use(database))
 
 
 def test_a_missing_temporary_folder_is_named() -> None:
@@ -234,20 +225,15 @@ def test_the_script_refuses(keys: Run, tmp_path: Path, arguments: tuple[str, ...
     assert not Path("slip.db").exists()
 
 
-def test_look_ups_of_one_address_do_not_delay_another(tmp_path: Path) -> None:
+async def test_look_ups_of_one_address_do_not_delay_another(database: Database) -> None:
     """Of a hundred look-ups of one address, at most one is in the queue before that of the other address."""
+    ended = list[str]()
 
-    async def run() -> int:
-        with Database.open(tmp_path / "service.db") as database:
-            ended = list[str]()
+    async def find(address: str) -> None:
+        assert await find_key(database, "mt_wrong", address) is None
+        ended.append(address)
 
-            async def find(address: str) -> None:
-                assert await find_key(database, "mt_wrong", address) is None
-                ended.append(address)
-
-            many = [asyncio.create_task(find("127.0.0.2")) for _ in range(100)]
-            await asyncio.sleep(0)
-            await asyncio.gather(*many, asyncio.create_task(find("127.0.0.3")))
-            return ended.index("127.0.0.3")
-
-    assert asyncio.run(run()) < 10
+    many = [asyncio.create_task(find("127.0.0.2")) for _ in range(100)]
+    await asyncio.sleep(0)
+    await asyncio.gather(*many, asyncio.create_task(find("127.0.0.3")))
+    assert ended.index("127.0.0.3") < 10

@@ -1,6 +1,5 @@
 """Stored glossaries: what may be an entry, whose they are, and what outlives the process."""
 
-import asyncio
 import time
 
 import pytest
@@ -38,35 +37,27 @@ def test_whatever_is_sent_is_refused_or_can_be_used(text: str, format: EntriesFo
     assert parse_entries(format_entries(entries), EntriesFormat.TSV) == entries
 
 
-def test_terms_follow_every_change(database: Database) -> None:
-    async def run() -> list[Terms]:
-        glossaries = GlossaryStore(database, GlossaryLimits())
-        first = (await glossaries.create("key:me", "first", [animals(dog="Hund")])).id
-        second = (await glossaries.create("key:me", "second", [animals(dog="Dogge", cat="Katze")])).id
-        found = [await glossaries.terms("key:me", [first, second], "en", "de")]
-        await glossaries.update("key:me", first, None, [animals(cow="Kuh")])
-        found.append(await glossaries.terms("key:me", [first], "en", "de"))
-        await glossaries.replace("key:me", first, animals(cow="Rind"))
-        found.append(await glossaries.terms("key:me", [first], "en", "de"))
-        return found
+async def test_terms_follow_every_change(database: Database) -> None:
+    glossaries = GlossaryStore(database, GlossaryLimits())
+    first = (await glossaries.create("key:me", "first", [animals(dog="Hund")])).id
+    second = (await glossaries.create("key:me", "second", [animals(dog="Dogge", cat="Katze")])).id
 
-    assert [dict(terms.glossary) for terms in asyncio.run(run())] == [
-        {"dog": "Hund", "cat": "Katze"},
-        {"dog": "Hund", "cow": "Kuh"},
-        {"cow": "Rind"},
-    ]
+    async def terms(*ids: str) -> dict[str, str]:
+        return dict((await glossaries.terms("key:me", ids, "en", "de")).glossary)
+
+    assert await terms(first, second) == {"dog": "Hund", "cat": "Katze"}
+    await glossaries.update("key:me", first, None, [animals(cow="Kuh")])
+    assert await terms(first) == {"dog": "Hund", "cow": "Kuh"}
+    await glossaries.replace("key:me", first, animals(cow="Rind"))
+    assert await terms(first) == {"cow": "Rind"}
 
 
 @pytest.mark.parametrize(("source", "target"), [("en", "pt"), ("en", "pb")])
-def test_a_glossary_serves_every_variant_of_a_language(database: Database, source: str, target: str) -> None:
-    async def run() -> Terms:
-        glossaries = GlossaryStore(database, GlossaryLimits())
-        made = await glossaries.create(
-            "key:me", "x", [Dictionary(glossary_direction("en", "pb"), (("train", "trem"),))]
-        )
-        return await glossaries.terms("key:me", [made.id], source, target)
-
-    assert asyncio.run(run()).glossary == (("train", "trem"),)
+async def test_a_glossary_serves_every_variant_of_a_language(database: Database, source: str, target: str) -> None:
+    glossaries = GlossaryStore(database, GlossaryLimits())
+    dictionary = Dictionary(glossary_direction("en", "pb"), (("train", "trem"),))
+    made = await glossaries.create("key:me", "x", [dictionary])
+    assert (await glossaries.terms("key:me", [made.id], source, target)).glossary == dictionary.entries
 
 
 async def test_callers_without_a_key_share_ids_and_no_list(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,51 +194,46 @@ def part(body: bytes, more: bool = False) -> Message:
         ([], [(LENGTH, b"50")], 408),
     ],
 )
-def test_limits_of_a_request(messages: list[Message], headers: list[tuple[bytes, bytes]], status: int) -> None:
+async def test_limits_of_a_request(messages: list[Message], headers: list[tuple[bytes, bytes]], status: int) -> None:
     sent = b"".join(message["body"] for message in messages)
     settings = Settings(model=(Path("m"),), max_body_bytes=100, read_timeout_seconds=0.05)
-    assert asyncio.run(read(messages, headers, settings)) == (status, sent if status == 200 else b"")
+    assert await read(messages, headers, settings) == (status, sent if status == 200 else b"")
 
 
-def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
+async def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
     large = FORM_BYTES + 1
     settings = Settings(
         model=(Path("m"),), max_body_bytes=large, max_file_bytes=large + 1, max_buffered_bytes=3 * large
     )
-    holding: list[int] = []
+    holding, release = list[int](), asyncio.Event()
 
-    async def scenario() -> list[int]:
-        release = asyncio.Event()
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        holding.append(len(scope["state"]["body"]))
+        await release.wait()
+        await Response("")(scope, receive, send)
 
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            holding.append(len(scope["state"]["body"]))
-            await release.wait()
-            await Response("")(scope, receive, send)
+    async def post(path: str, size: int) -> int:
+        sent: list[Message] = []
+        bodies = asyncio.Queue[Message]()
+        bodies.put_nowait(part(b"a" * size))
 
-        limited = RequestLimitMiddleware(app, settings)
+        async def send(message: Message) -> None:
+            sent.append(message)
 
-        async def post(path: str, size: int) -> int:
-            statuses: list[int] = []
+        await limited(scope(path, []), bodies.get, send)
+        return int(sent[0]["status"])
 
-            async def receive() -> Message:
-                return part(b"a" * size)
-
-            async def send(message: Message) -> None:
-                statuses.append(message.get("status", 0))
-
-            await limited(scope(path, []), receive, send)
-            return statuses[0]
-
-        held = [asyncio.ensure_future(post(*one)) for one in (("/translate_file", 2 * large), ("/translate", large))]
-        while len(holding) < 2:
+    async def held(path: str, size: int) -> "asyncio.Task[int]":
+        task, before = asyncio.create_task(post(path, size)), len(holding)
+        while len(holding) == before:
             await asyncio.sleep(0)
-        refused = [await post("/translate", large + 1), await post("/v2/document", 2 * large + 1)]
-        refused.append(await post("/translate", large))  # no room
-        held.append(asyncio.ensure_future(post("/translate", SMALL_BYTES)))  # has room at any time
-        while len(holding) < 3:
-            await asyncio.sleep(0)
-        release.set()
-        return [*refused, *(await asyncio.gather(*held)), await post("/v2/document", 2 * large)]
+        return task
 
-    assert asyncio.run(scenario()) == [413, 413, 503, 200, 200, 200, 200]
+    limited = RequestLimitMiddleware(app, settings)
+    accepted = [await held("/translate_file", 2 * large), await held("/translate", large)]
+    assert await post("/translate", large + 1) == await post("/v2/document", 2 * large + 1) == 413
+    assert await post("/translate", large) == 503  # no room
+    accepted.append(await held("/translate", SMALL_BYTES))  # has room at any time
+    release.set()
+    assert [*await asyncio.gather(*accepted), await post("/v2/document", 2 * large)] == [200] * 4
     assert holding == [2 * large, large, SMALL_BYTES, 2 * large]

@@ -9,29 +9,22 @@ import pytest
 from service.translation.coroutines import THREAD_CHARACTERS, THREADS, WorkThreads
 
 
-def test_few_threads_work_and_one_caller_leaves_room_for_others() -> None:
-    async def run() -> tuple[int, list[str]]:
-        threads, go, begun = WorkThreads(), Event(), list[str]()
+async def test_few_threads_work_and_one_caller_leaves_room_for_others() -> None:
+    threads, go, begun = WorkThreads(), Event(), list[str]()
 
-        def work(caller: str) -> None:
-            begun.append(caller)
-            go.wait(60)
+    def work(caller: str) -> None:
+        begun.append(caller)
+        go.wait(60)
 
-        tasks = [
-            asyncio.create_task(threads.run(caller, THREAD_CHARACTERS, partial(work, caller))) for caller in "aaaab"
-        ]
-        while len(begun) < THREADS:
-            await asyncio.sleep(0.01)
-        tasks[0].cancel()  # its thread goes on, and keeps its place
-        await asyncio.sleep(0.05)
-        most = len(begun)
-        go.set()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return most, begun
-
-    most, begun = asyncio.run(run())
-    assert most == THREADS
-    assert sorted(begun[:THREADS]) == ["a", "b"] and len(begun) == 5
+    tasks = [asyncio.create_task(threads.run(caller, THREAD_CHARACTERS, partial(work, caller))) for caller in "aaaab"]
+    while len(begun) < THREADS:
+        await asyncio.sleep(0.01)
+    tasks[0].cancel()  # its thread goes on, and keeps its place
+    await asyncio.sleep(0.05)
+    assert sorted(begun) == ["a", "b"] and len(begun) == THREADS
+    go.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert len(begun) == 5
 
 
 def test_short_work_needs_no_thread() -> None:

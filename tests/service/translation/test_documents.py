@@ -19,7 +19,7 @@ from tests.service.doubles import DirectParsers
 PARTS = 20
 
 
-def test_other_requests_run_between_parts_that_are_translated_without_waiting() -> None:
+async def test_other_requests_run_between_parts_that_are_translated_without_waiting() -> None:
     """Every translation comes from the cache. Another task counts the parts that each of its turns finds done."""
     lines = [f"line {number}" for number in range(PARTS * PART_TEXTS)]
     translated = 0
@@ -35,15 +35,12 @@ def test_other_requests_run_between_parts_that_are_translated_without_waiting() 
             seen.append(translated)
             await asyncio.sleep(0)
 
-    async def translate_document() -> bytes:
-        documents = DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads())
-        opened = await documents.open(Job((), "en", "de", caller="caller"), "a.txt", "\n".join(lines).encode())
-        task = asyncio.create_task(other())
-        document = await documents.translated("caller", opened, "en", translate)
-        await task
-        return document.content
-
-    assert asyncio.run(translate_document()).decode() == "\n".join(lines).upper()
+    documents = DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads())
+    opened = await documents.open(Job((), "en", "de", caller="caller"), "a.txt", "\n".join(lines).encode())
+    task = asyncio.create_task(other())
+    document = await documents.translated("caller", opened, "en", translate)
+    await task
+    assert document.content.decode() == "\n".join(lines).upper()
     assert max(after - before for before, after in itertools.pairwise(seen)) <= MAX_PARTS
     assert seen[-1] >= PARTS - MAX_PARTS
 

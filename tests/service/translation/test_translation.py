@@ -125,12 +125,6 @@ def test_through_a_bridge_and_said_so() -> None:
     assert answer.alternatives == ("TWO ONE.~1 FOUR THREE.~1\n\n- FIVE~1",)
 
 
-def test_a_direct_model_goes_before_a_bridge_and_english_before_others() -> None:
-    ways = {"en-fr": upper, "en-de": upper, "de-fr": backwards, "it-en": upper, "it-de": upper}
-    assert translated(WordModels(ways), job("a b", target="fr"))[0].bridge == ""
-    assert translated(WordModels(ways), job("a b", source="it", target="fr"))[0].bridge == "en"
-
-
 def test_terms_across_a_bridge() -> None:
     """The first model carries them across as they are, so that the last, which knows them, finds them."""
     models = WordModels(BRIDGED)

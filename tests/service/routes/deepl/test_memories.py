@@ -25,12 +25,9 @@ def memory(running: Application) -> str:
 def test_a_memory_belongs_to_its_key(running: Application, client: deepl.DeepLClient, memory: str) -> None:
     (listed,) = client.list_translation_memories()
     assert client.get_translation_memory(listed).updated_time == listed.updated_time
-    page = client.list_translation_memory_segments(memory, filter_text="wORT 1", page_size=2)
-    rest = client.list_translation_memory_segments(
-        memory, filter_text="wORT 1", page_size=2, page_cursor=page.next_page_cursor
-    )
-    assert [one.source_text for one in (*page, *rest)] == ["Word 1", "Word 10", "Word 11"]
-    assert (page.segment_count, rest.next_page_cursor) == (12, None)
+    page = client.list_translation_memory_segments(memory, filter_text="wORT 1")
+    assert [one.source_text for one in page] == ["Word 1", "Word 10", "Word 11"]
+    assert (page.segment_count, page.next_page_cursor) == (12, None)
     target = page.segments[0].targets[0]
     assert (target.target_text, target.target_language) == ("Wort 1", "de")
     with pytest.raises(deepl.DeepLException, match="There is no translation memory"):

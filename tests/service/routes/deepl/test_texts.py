@@ -93,16 +93,6 @@ def test_languages_and_formality_that_reach_the_model(
     assert [(str(call.options.direction), call.options.formality) for call in models.calls] == [(direction, reaches)]
 
 
-def test_forms_and_queries_with_repeated_texts(raw: httpx.Client, models: WordModels) -> None:
-    fields = {"text": ["one", "two, three"], "source_lang": "EN", "target_lang": "DE", "split_sentences": "0"}
-    for way in ("data", "params"):
-        sent: dict[str, Any] = {way: fields}
-        translations = raw.post("/v2/translate", **sent).json()["translations"]
-        assert [each["text"] for each in translations] == ["ONE", "TWO, THREE"]
-        assert set(translations[0]) == {"text", "detected_source_language"}
-    assert not models.calls[0].options.split_sentences
-
-
 def test_where_a_key_may_stand(running: Application) -> None:
     fields = PLAIN | {"auth_key": running.keys["rich"]}
     bare = running.client

@@ -1,5 +1,6 @@
 """SIGTERM ends the service within its grace period, whatever is in progress."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -7,45 +8,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from scripts.attack.payloads import SIZED_DOCUMENTS
-from scripts.attack.target import BYSTANDER, MODEL, ServiceProcess, open_socket, running, sentence
+from scripts.attack.target import MODEL, ServiceProcess, open_socket, running, sentence
+from tests.service.running import Sent, connected, keep_asking
 
 pytestmark = pytest.mark.attack
 
 GRACE_SECONDS, CLOSE_SECONDS = 3, 12
 ON_THE_WAY = 0.2  # seconds that a request may need to reach the service
-
-
-@dataclass
-class Client:
-    """A caller that sends one sentence after the other until the service refuses."""
-
-    target: ServiceProcess
-    number: int
-    answers: list[tuple[float, float, int, bytes]] = field(default_factory=list)  # begun, ended, status, body
-
-    def start(self) -> threading.Thread:
-        def ask() -> None:
-            status = 200
-            while status == 200:
-                self.number += 1
-                begun = time.monotonic()
-                answer = self.target.translate(sentence(self.number), caller=BYSTANDER)
-                status = answer.status
-                self.answers.append((begun, time.monotonic(), status, answer.body))
-
-        thread = threading.Thread(target=ask, daemon=True)
-        thread.start()
-        return thread
-
-    def lost(self, told: float) -> list[bytes]:
-        """Return the answers to requests that the service had accepted before the signal and did not translate."""
-        return [body for begun, _, status, body in self.answers if status != 200 and begun < told - ON_THE_WAY]
 
 
 def reload(target: ServiceProcess, model: Path) -> None:
@@ -66,18 +40,24 @@ def model(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 1.0, 2.0])
 def test_sigterm_after_sighup(delay: float, model: Path) -> None:
     """While two clients translate, the model changes; the signals come one after the other."""
+    answers: list[Sent] = []
+
+    async def signalled() -> float:
+        """Send the signals. Return the time of SIGTERM."""
+        async with connected(target.url) as client:
+            asking = asyncio.create_task(keep_asking(client, answers, 2, stopped=lambda: False))
+            await asyncio.sleep(2 * ON_THE_WAY)
+            reload(target, model)
+            await asyncio.sleep(delay)
+            told = time.monotonic()
+            assert await asyncio.to_thread(target.stop, GRACE_SECONDS + CLOSE_SECONDS) == 0
+            await asking
+            return told
+
     with running({"MT_GRACE_SECONDS": str(GRACE_SECONDS), "MT_MODEL": str(model)}) as target:
-        clients = [Client(target, number) for number in (1000, 2000)]
-        threads = [client.start() for client in clients]
-        time.sleep(2 * ON_THE_WAY)
-        reload(target, model)
-        time.sleep(delay)
-        told = time.monotonic()
-        assert target.stop(GRACE_SECONDS + CLOSE_SECONDS) == 0
-        for thread in threads:
-            thread.join()
-        assert all(len(client.answers) > 1 for client in clients)
-        assert [client.lost(told) for client in clients] == [[], []]
+        accepted = asyncio.run(signalled()) - ON_THE_WAY
+        assert len(answers) > 4
+        assert [answer.body for answer in answers if answer.status != 200 and answer.begun < accepted] == []
         assert target.events("not answered in time") == []
 
 

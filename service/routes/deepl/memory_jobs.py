@@ -197,6 +197,9 @@ async def upload_file(job_id: str, request: Request, services: ServicesDependenc
             job.set(JobStatus.AWAITING_INPUT)
             raise
         except ServiceError as error:
+            if "Retry-After" in error.headers:  # the client uploads the file again
+                job.set(JobStatus.AWAITING_INPUT)
+                raise
             job.error = error.message[:MAX_MESSAGE]  # it may contain what the file contains
             job.set(JobStatus.FAILED)
         except BaseException:

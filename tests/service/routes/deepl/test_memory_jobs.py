@@ -107,6 +107,16 @@ def test_an_upload_awaits_its_file(raw: httpx.Client, client: deepl.DeepLClient)
     assert len(client.list_translation_memories()) == 1
 
 
+def test_a_job_awaits_its_file_again_after_a_passing_error(running: Application, client: deepl.DeepLClient) -> None:
+    content = tmx(PAIR).encode()
+    created = client.create_translation_memory_import("c.tmx", len(content))
+    for names, status in ((("memory_units", "away"), 503), (("away", "memory_units"), 200)):
+        statement = "ALTER TABLE {} RENAME TO {}".format(*names)
+        running.database.run_sync(lambda connection, statement=statement: connection.execute(statement))
+        assert httpx.put(created.upload_url, content=content, trust_env=False).status_code == status
+    assert client.get_translation_memory_job(created.job_id).status == "completed"
+
+
 def signal_parsers(number: int) -> None:
     """Send a signal to the parser processes of the application in this process."""
     for children in Path("/proc/self/task").glob("*/children"):

@@ -11,7 +11,8 @@ from service.http.attachments import attachment
         ("note_de.txt", "note_de.txt", "note_de.txt"),
         ("a letter.html", "a letter.html", "a%20letter.html"),
         ("Ä.docx", "_.docx", "%C3%84.docx"),
-        ('a"b\\c%41\r\n.txt', "a_b_c_41__.txt", "a%22b%5Cc%2541%0D%0A.txt"),
+        ('a"b\\c%41\r\n.txt', "a_b_c_41.txt", "a%22b%5Cc%2541.txt"),
+        ("a\u202etxt.exe", "atxt.exe", "atxt.exe"),
     ],
 )
 def test_names_a_download_for_every_client(name: str, plain: str, quoted: str) -> None:

@@ -21,6 +21,7 @@ import argparse
 import asyncio
 import socket
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -64,7 +65,6 @@ GROUPS = {
 """Headings of the groups of settings in the help. The key is the first setting of a group."""
 
 PLACEHOLDERS = {"model": "MODEL[,MODEL]", "models": "DIR", "database": "FILE"}
-
 SHUTDOWN_SECONDS = 5  # time to send the last answers after all requests are done
 
 
@@ -148,7 +148,7 @@ async def serve(settings: Settings) -> None:
         preparing = asyncio.create_task(asyncio.to_thread(load_tables))
         if is_new:
             structlog.get_logger().info("new database created", path=str(settings.database))
-        if settings.require_key and all(key.revoked for key in database.read_sync(list_keys)):
+        if settings.require_key and not any(key.valid(time.time()) for key in database.read_sync(list_keys)):
             structlog.get_logger().warning(
                 "no key is valid: every request will be refused", path=str(settings.database)
             )

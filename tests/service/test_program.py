@@ -12,12 +12,15 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from service.access.api_keys import make_key
+from service.access.database import Database
 from service.program import GROUPS
 from service.settings import Settings
 from tests.conftest import sentences
@@ -94,6 +97,8 @@ def test_it_starts_and_translates_without_a_network() -> None:
 def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
     rubbish = tmp_path / "rubbish.db"
     rubbish.write_bytes(b"rubbish " * 1000)
+    with Database.open(tmp_path / "m.db") as database:
+        database.run_sync(partial(make_key, name="expired", expires=1.0))
     model = ("--model", str(small_model))
     no_model = ("--model", str(tmp_path))  # what the page offers is checked before models are loaded
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -3,15 +3,13 @@
 import unicodedata
 from urllib.parse import quote
 
-# A quoted string of ASCII: quotes and backslashes would need escapes, and clients read percent signs differently.
-_UNQUOTABLE = frozenset('"\\%/')
+_UNQUOTABLE = frozenset('"\\%/')  # quotes and backslashes need escapes, and clients read percent signs differently
 
 
 def attachment(name: str) -> dict[str, str]:
-    """Return the header of a download of this name, which RFC 6266 gives twice.
+    """Return the header that names a download, once in ASCII for clients that read no other form (RFC 6266).
 
-    `filename*` has the name without invisible characters, one of which can show `exe.txt` for `txt.exe`, and `filename`
-    has an ASCII form for clients that read no other, such as curl.
+    Invisible characters leave the name: U+202E can show `exe.txt` for `txt.exe`.
     """
     name = "".join(char for char in name if unicodedata.category(char) not in ("Cc", "Cf"))
     plain = "".join(char if char.isascii() and char.isprintable() and char not in _UNQUOTABLE else "_" for char in name)

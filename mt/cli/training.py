@@ -40,7 +40,7 @@ from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
 
 FIXED_SECTIONS = ("seed", "data", "cleaning", "tokenizer", "model", "tuning")  # --resume may not change them
-NOT_RESUMED = "no checkpoint to resume from; training begins at update 1"
+NOT_RESUMED = "training begins at update 1: there is no checkpoint yet"
 CHANGES = "recipe-changes.txt"  # in the folder of a run: keys that were changed with --resume
 USEFUL_BLEU = 5  # below, a model has not learned to translate
 Tests = dict[Direction, list[SentencePair]]  # test pairs by direction

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -95,10 +96,14 @@ def _trained(
 
 
 def _describe(corpus: CorpusConfig) -> str:
-    """Return the path of a corpus, its weight (unless it is 1) and its source tag (if it has one)."""
+    """Return the path of a corpus, its weight (unless it is 1) and its source tag (if it has one).
+
+    Of an absolute path, the card that is published with the model has the last part only.
+    """
+    path = Path(corpus.path).name if Path(corpus.path).is_absolute() else corpus.path
     options = [f"weight {corpus.weight:g}"] if corpus.weight != 1 else []
     options += [f"source tag {corpus.source_tag}"] if corpus.source_tag else []
-    return f"{corpus.path} ({', '.join(options)})" if options else corpus.path
+    return f"{path} ({', '.join(options)})" if options else path
 
 
 def _vocabulary(recipe: Recipe, data: PreparedData) -> str:

@@ -56,7 +56,7 @@ def test_kill_9_at_three_random_moments_changes_no_bit(place: Place, precision: 
 
 def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(place: Place) -> None:
     begun = ("training.max_updates=20", "--run", "run", "--threads", "1", "--resume")
-    assert "no checkpoint to resume from; training begins at update 1\n" in place.here(train, *begun)
+    assert "training begins at update 1: there is no checkpoint yet\n" in place.here(train, *begun)
     published = (place.folder / "run/model/model.safetensors").read_bytes()
     corpus = place.folder / "corpora/train.de"
     text = corpus.read_text()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
@@ -61,8 +60,7 @@ def write_card(
                 for score in report.scores
             ]
         lines.append("")
-    lines += _tuned(recipe, progress, published)
-    lines += _trained(recipe, data, progress, published, changes)
+    lines += _tuned(recipe, progress, published) + _trained(recipe, data, progress, published, changes)
     if recipe.tuning:
         lines.append(card_section(recipe.tuning.model, "The card of the first model"))
     else:
@@ -96,13 +94,10 @@ def _trained(
 
 
 def _describe(corpus: CorpusConfig) -> str:
-    """Return the path of a corpus, its weight (unless it is 1) and its source tag (if it has one).
-
-    Of an absolute path, the card that is published with the model has the last part only.
-    """
-    path = Path(corpus.path).name if Path(corpus.path).is_absolute() else corpus.path
-    options = [f"weight {corpus.weight:g}"] if corpus.weight != 1 else []
-    options += [f"source tag {corpus.source_tag}"] if corpus.source_tag else []
+    """Return the path of a corpus, or its name if the path is absolute, with its weight and source tag if set."""
+    path = corpus.path.rpartition("/")[2] if corpus.path.startswith("/") else corpus.path
+    options = [f"weight {corpus.weight:g}"] * (corpus.weight != 1)
+    options += [f"source tag {corpus.source_tag}"] * bool(corpus.source_tag)
     return f"{path} ({', '.join(options)})" if options else path
 
 

@@ -344,6 +344,8 @@ def test_validation_leaves_out_what_the_model_cannot_read(make_trainer: MakeTrai
 
 def test_only_training_sees_marks(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     corpora = f"[{{path='train.{{language}}', source_tag='bt', weight=0.5}}, '{tmp_path}/test.{{language}}']"
+    for language in ("en", "de"):
+        (tmp_path / f"test.{language}").write_text("oak elm\n" * 10)
     trainer = make_trainer("run", f"data.train={corpora}", "training.max_updates=10")
     mark = trainer.data.tokenizer.source_tag_id("bt")
     seen: set[int] = set()

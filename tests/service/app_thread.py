@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -52,6 +52,12 @@ class AppThread:
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Return the result of a coroutine, run in the event loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
 
     def stop(self) -> None:
         self._server.should_exit = True

@@ -79,9 +79,8 @@ def test_what_the_fleet_and_the_cache_count() -> None:
 
 @pytest.fixture(scope="module")
 def application() -> Iterator[Application]:
-    running = Application()
-    yield running
-    running.stop()
+    with Application() as running:
+        yield running
 
 
 def test_labels_are_bounded(application: Application) -> None:

@@ -22,14 +22,13 @@ PROBES = ("/livez", "/readyz", "/health")
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Application]:
     """Each probe sends a canary."""
-    application = Application(
+    with Application(
         {"en-de": upper, "de-fr": backwards},
         lambda models: {"readiness": Readiness(cast(Fleet, models), interval=0)},
         admin_key=ADMIN,
         public_metrics=False,
-    )
-    yield application
-    application.stop()
+    ) as application:
+        yield application
 
 
 @pytest.fixture
@@ -228,10 +227,9 @@ def test_a_service_that_other_machines_reach_without_a_key_is_open() -> None:
 
 
 def test_rates_hold_back_work_and_never_probes() -> None:
-    running = Application(anonymous_rate=1)
-    key, _ = running.database.run_sync(lambda connection: make_key(connection, "slow", rate=2))
     body = {"q": "the dog", "source": "en", "target": "de"}
-    try:
+    with Application(anonymous_rate=1) as running:
+        key, _ = running.database.run_sync(lambda connection: make_key(connection, "slow", rate=2))
         for fields, rate in (({"api_key": key}, 2), ({}, 1)):
             for _ in range(rate):
                 running.post("/translate", body | fields)
@@ -241,5 +239,3 @@ def test_rates_hold_back_work_and_never_probes() -> None:
             assert 1 <= int(refused.headers["retry-after"]) <= 61
         for probe in (*PROBES, "/metrics") * 5:
             assert running.client.get(probe).status_code == 200
-    finally:
-        running.stop()

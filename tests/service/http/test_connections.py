@@ -128,9 +128,8 @@ def read_all(connection: socket.socket) -> bytes:
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    found = Service()
-    yield found
-    found.stop()
+    with Service() as found:
+        yield found
 
 
 REQUESTS: list[tuple[bytes, list[int], bool]] = [
@@ -232,60 +231,56 @@ def test_a_client_that_closes_both_ends_is_noticed(service: Service, pipelined: 
 
 
 def test_the_connection_without_a_head_that_has_waited_longest_makes_room() -> None:
-    service = Service(limit=5)
-    busy = [service.connect() for _ in range(2)]
-    for connection in busy:
-        connection.sendall(POST + b"Content-Length: 2\r\n\r\n")
-    service.until(lambda: service.busy == 2)
-    idle = [service.connect() for _ in range(30)]
-    idle[-1].sendall(GET + b"\r\n")
-    assert idle[-1].recv(100).startswith(b"HTTP/1.1 200")
-    assert idle[0].recv(100) == b""
-    for connection in busy:
-        connection.sendall(b"hi")
-        assert connection.recv(100).startswith(b"HTTP/1.1 200")
-    service.stop()
+    with Service(limit=5) as service:
+        busy = [service.connect() for _ in range(2)]
+        for connection in busy:
+            connection.sendall(POST + b"Content-Length: 2\r\n\r\n")
+        service.until(lambda: service.busy == 2)
+        idle = [service.connect() for _ in range(30)]
+        idle[-1].sendall(GET + b"\r\n")
+        assert idle[-1].recv(100).startswith(b"HTTP/1.1 200")
+        assert idle[0].recv(100) == b""
+        for connection in busy:
+            connection.sendall(b"hi")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_a_new_connection_is_closed_while_all_others_are_busy() -> None:
-    service = Service(limit=2)
-    busy = []
-    for _ in range(2):
-        busy.append(service.connect())
-        busy[-1].sendall(POST + b"Content-Length: 2\r\n\r\n")
+    with Service(limit=2) as service:
+        busy = []
+        for _ in range(2):
+            busy.append(service.connect())
+            busy[-1].sendall(POST + b"Content-Length: 2\r\n\r\n")
+            service.until(lambda: service.busy == len(busy))
+        assert service.send(GET + b"\r\n", 1)[0] == []
+        busy.pop().close()
         service.until(lambda: service.busy == len(busy))
-    assert service.send(GET + b"\r\n", 1)[0] == []
-    busy.pop().close()
-    service.until(lambda: service.busy == len(busy))
-    assert service.send(GET + b"\r\n", 1)[0] == [200]
-    for connection in busy:
-        connection.close()
-    service.stop()
+        assert service.send(GET + b"\r\n", 1)[0] == [200]
+        for connection in busy:
+            connection.close()
 
 
 def test_slow_clients_are_closed() -> None:
     """One that reads slowly, but goes on reading, is not."""
-    service, other = Service(seconds=0.5), Service(seconds=3)
-    slow = [*(service.connect(4096) for _ in range(6)), other.connect()]
-    slow[1].sendall(b"GET / HT")
-    slow[2].sendall(GET + b"\r\n")  # and then no other request
-    slow[3].sendall(POST + b"Content-Length: 2\r\n\r\nh")
-    slow[4].sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
-    for connection in slow[5:]:
-        connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
-    received = 0
-    while received < 10_000_000:  # in longer than 3 s
-        received += len(slow[6].recv(1 << 19))
-        time.sleep(0.2)
-    answers = [read_all(connection) for connection in slow[:5]]
-    assert [answer.partition(b"\r\n")[0][9:12] for answer in answers] == [b"", b"", b"200", b"408", b"408"]
-    with pytest.raises(ConnectionResetError):  # noqa: PT012
-        while slow[5].recv(1 << 16):
-            pass
-    slow[6].close()
-    service.until(lambda: not service.connections.open and not other.connections.open)
-    service.stop()
-    other.stop()
+    with Service(seconds=0.5) as service, Service(seconds=3) as other:
+        slow = [*(service.connect(4096) for _ in range(6)), other.connect()]
+        slow[1].sendall(b"GET / HT")
+        slow[2].sendall(GET + b"\r\n")  # and then no other request
+        slow[3].sendall(POST + b"Content-Length: 2\r\n\r\nh")
+        slow[4].sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+        for connection in slow[5:]:
+            connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
+        received = 0
+        while received < 10_000_000:  # in longer than 3 s
+            received += len(slow[6].recv(1 << 19))
+            time.sleep(0.2)
+        answers = [read_all(connection) for connection in slow[:5]]
+        assert [answer.partition(b"\r\n")[0][9:12] for answer in answers] == [b"", b"", b"200", b"408", b"408"]
+        with pytest.raises(ConnectionResetError):  # noqa: PT012
+            while slow[5].recv(1 << 16):
+                pass
+        slow[6].close()
+        service.until(lambda: not service.connections.open and not other.connections.open)
 
 
 def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.LogCaptureFixture) -> None:
@@ -304,8 +299,10 @@ def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.Log
         finally:
             finished.set()
 
-    running = AppThread(lambda: app, http=Connections(60, 100).protocol(), lifespan="off")
-    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as connection:
+    with (
+        AppThread(lambda: app, http=Connections(60, 100).protocol(), lifespan="off") as running,
+        socket.create_connection(("127.0.0.1", running.port), timeout=60) as connection,
+    ):
         connection.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
         received = connection.recv(1 << 20)
         connection.sendall(b"no number\r\n")
@@ -314,20 +311,18 @@ def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.Log
     assert received.startswith(b"HTTP/1.1 200 OK")
     assert finished.wait(10) and raised == []
     assert [record for record in caplog.records if record.name == "asyncio"] == []
-    running.stop()
 
 
 def test_unread_answers_are_limited() -> None:
-    service = Service(unread=20_000_000)
-    held = [service.connect(4096) for _ in range(6)]
-    for connection in held:
-        connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
-    service.until(lambda: service.begun == 6 and len(service.connections.open) < 6)
-    assert service.connections.open
-    assert service.send(GET + b"\r\n", 1)[0] == [200]
-    for connection in held:
-        connection.close()  # otherwise the service waits for its readers as long as it may
-    service.stop()
+    with Service(unread=20_000_000) as service:
+        held = [service.connect(4096) for _ in range(6)]
+        for connection in held:
+            connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
+        service.until(lambda: service.begun == 6 and len(service.connections.open) < 6)
+        assert service.connections.open
+        assert service.send(GET + b"\r\n", 1)[0] == [200]
+        for connection in held:
+            connection.close()  # otherwise the service waits for its readers as long as it may
 
 
 @pytest.mark.parametrize(

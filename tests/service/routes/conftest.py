@@ -11,7 +11,7 @@ from tests.service.doubles import WordModels, backwards, upper
 
 @pytest.fixture(scope="package")
 def shared_native() -> Iterator[Application]:
-    application = Application(
+    with Application(
         {"en-de": upper, "de-fr": backwards},
         max_characters=5000,
         max_stored_file_bytes=60_000,
@@ -19,9 +19,8 @@ def shared_native() -> Iterator[Application]:
         max_body_bytes=100_000,
         suggestions=True,
         admin_key="an-admin-key-of-32-characters-ab",
-    )
-    yield application
-    application.stop()
+    ) as application:
+        yield application
 
 
 DEEPL_WAYS = ("en-de", "en-pb", "en-pt", "en-zh", "de-en", "fr-en")
@@ -30,16 +29,15 @@ DEEPL_WAYS = ("en-de", "en-pb", "en-pt", "en-zh", "de-en", "fr-en")
 @pytest.fixture(scope="package")
 def deepl_application() -> Iterator[Application]:
     """Requires keys. Whoever has waited for 0.1 s and leaves will come back."""
-    application = Application(
+    with Application(
         dict.fromkeys(DEEPL_WAYS, upper),
         lambda _: {"detached_work": DetachedWork(0.1)},
         require_key=True,
         max_body_bytes=300_000,
         max_file_bytes=300_000,
         max_glossaries=5,
-    )
-    yield application
-    application.stop()
+    ) as application:
+        yield application
 
 
 @pytest.fixture

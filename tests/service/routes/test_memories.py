@@ -229,11 +229,10 @@ def offering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     """An application that offers a glossary and two memories."""
     glossary = tmp_path_factory.mktemp("offered") / "terms.csv"
     glossary.write_text("station,Bahnhof,en,de\ngare,Bahnhof,fr,de\ndog,chien,en,fr\n", encoding="utf-8")
-    running = Application(
+    with Application(
         {"en-de": upper, "fr-de": upper}, page_memories=("suggestions", "house"), page_glossary=glossary
-    )
-    yield running
-    running.stop()
+    ) as running:
+        yield running
 
 
 def test_the_page_gets_the_memories_and_terms_that_the_operator_names(offering: Application) -> None:

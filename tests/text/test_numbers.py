@@ -75,44 +75,44 @@ def test_amounts_of_money_are_converted_alone() -> None:
     ("languages", "text", "expected"),
     [
         ("en de", "1 234 567 dogs, 5 300 €", "1\u00a0234\u00a0567 dogs, 5\u00a0300 €"),
-        ("en de", "in 2020 300 dogs, 12 345 cats, x1 234,50", "in 2020 300 dogs, 12 345 cats, x1 234,50"),
+        ("en de", "in 2020 300 dogs, 12 345 cats, x1 234,50", None),
         ("de en", "15.30 Uhr, 7.05 Uhr, 15.30, 15.99 Uhr", "15:30 Uhr, 7:05 Uhr, 15.30, 15.99 Uhr"),
         ("de en", "von 9.30 bis 16.00 Uhr, 3.15 - 4.15 Uhr", "von 9:30 bis 16:00 Uhr, 3:15 - 4:15 Uhr"),
-        ("de en", "`15.30 Uhr` 030 123 456 789", "`15.30 Uhr` 030 123 456 789"),
-        ("de en", "am 24.12.15 Uhr", "am 24.12.15 Uhr"),
+        ("de en", "`15.30 Uhr` 030 123 456 789", None),
+        ("de en", "am 24.12.15 Uhr", None),
         ("en de", "Open 9 a.m.–5 p.m. or 9am-5pm.", "Open 9:00–17:00 or 9:00-17:00."),
         ("en de-AT", "from 2 to 4:30 pm, 11-2 PM, 12 a.m.", "from 14:00 to 16:30, 11:00-14:00, 0:00."),
         ("en fr", "(9 a.m.) At 12 p.m.? 'At 5 p.m.'", "(9:00) At 12:00? 'At 17:00.'"),
-        ("en fr", "`5 pm`, I am 5 amps", "`5 pm`, I am 5 amps"),
-        ("en zh", "5 pm", "5 pm"),
+        ("en fr", "`5 pm`, I am 5 amps", None),
+        ("en zh", "5 pm", None),
         ("fr de", "à 14h30, de 9 h à 18 h 30, 14h3, 2 h 305", "à 14:30, de 9:00 à 18:30, 14h3, 2 h 305"),
         ("fr de", "de 9h à 12h et de 14 h à 18 h, de 2 h à 3 h", "de 9:00 à 12:00 et de 14:00 à 18:00, de 2 h à 3 h"),
         ("de en", "8.00–12.00 und 14.00–18.00 Uhr, 8.00–12.00", "8:00–12:00 und 14:00–18:00 Uhr, 8.00–12.00"),
-        ("fr de", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h"),
-        ("fr fr", "14h30", "14h30"),
+        ("fr de", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h", None),
+        ("fr fr", "14h30", None),
         ("fr de", "À 15h 30 000 € volés.", "À 15h 30\u00a0000 € volés."),
-        ("fr en", "dure 2 h 30 min, 2h30, en 24 h 12 personnes", "dure 2 h 30 min, 2h30, en 24 h 12 personnes"),
+        ("fr en", "dure 2 h 30 min, 2h30, en 24 h 12 personnes", None),
         ("en de", "May 3 until 5 p.m., Room 3 to 5 p.m.", "May 3 until 17:00, Room 3 to 17:00."),
         ("en de", "12/3 until 5 pm, 24/7 pm, 1-2-3 pm, -5 pm", "12/3 until 17:00, 24/7 pm, 1-2-3 pm, -5 pm"),
-        ("en de", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I"),
+        ("en de", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I", None),
         ("en de", "from 7:30 to 7:15 pm", "from 7:30 to 19:15"),
         ("en zh", "$3.5m, €2bn or £1.25B", "$3.5 million, €2 billion or £1.25 billion"),
         ("en de", "$400k in 2019, $80k–$1.5K, 4k, $4kg, $4 k", "$400,000 in 2019, $80,000–$1,500, 4k, $4kg, $4 k"),
         ("en de", "5:30 PM EST, 10 a.m. PT / 1pm ET, 2:00 GMT+1", "17:30 (EST), 10:00 (PT) / 13:00 (ET), 2:00 (GMT+1)"),
         ("fr de", "9h-18h, 8 h – 9 h 30, 2 h-3 h par jour", "9:00-18:00, 8:00 – 9:30, 2 h-3 h par jour"),
-        ("en de", "12:30 CT scan, 9:30 MT Everest", "12:30 CT scan, 9:30 MT Everest"),
-        ("fr en", "LE TRAIN DE 9:00 EST ANNULÉ, À 9:00 ET 14:00", "LE TRAIN DE 9:00 EST ANNULÉ, À 9:00 ET 14:00"),
+        ("en de", "12:30 CT scan, 9:30 MT Everest", None),
+        ("fr en", "LE TRAIN DE 9:00 EST ANNULÉ, À 9:00 ET 14:00", None),
         ("de en", "um 14:30 Uhr MEZ und 15:30 MESZ", "um 14:30 Uhr (MEZ) und 15:30 (MESZ)"),
-        ("en de", "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE",
-         "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE"),
+        ("en de", "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE", None),
         ("en de", "$5/month, `$5/month`, 5 m/day, 3/day", "$5 per month, `$5/month`, 5 m/day, 3 per day"),
         ("fr de", "5 €/mois", "5 € par mois"),
-        ("en de", "a $5 m rope, $5mm, US$5m, `$5m`", "a $5 m rope, $5mm, US$5m, `$5m`"),
+        ("en de", "a $5 m rope, $5mm, US$5m, `$5m`", None),
     ],
 )  # fmt: skip
-def test_numbers_and_times_have_one_notation(languages: str, text: str, expected: str) -> None:
+def test_numbers_and_times_have_one_notation(languages: str, text: str, expected: str | None) -> None:
+    """None: the text stays."""
     source, target = languages.split()
-    assert unify_numbers(NormalisedText(text), (source, target)).text == expected
+    assert unify_numbers(NormalisedText(text), (source, target)).text == (expected or text)
 
 
 def test_kept_numbers_stay_and_ranges_are_those_of_the_original() -> None:

@@ -20,6 +20,20 @@ WITHOUT_TAGS = [
     *("1 <= 2", "->", "<-", "<<EOF", "\\<b", "&lt;b&gt;x", "a &lt; b &gt; c", "<https://x.org/>", "a <b and c> d"),
     "<%= x %>",
 ]
+WITHOUT_MARKS = [
+    *(
+        "2 * 3 * 4",
+        "SELECT *, a.* FROM b",
+        "a*b*c",
+        "f(*a, **b)",
+        "** a **",
+        "a[1](x)",
+        "*true* or *false*",
+        "~~not~~ it",
+    ),
+    *("_only_ _id_ of a", "the __init__ of it", "a_b and c_d e", "a[i] and b[/i]", "[open it] and [NOTE] [1] a[b c]"),
+    *("[php]a[/php]", "* one * two", r"\*a\*"),
+]
 WITH_TAGS = [
     ("The <b>dog</b> sleeps.", ["<b>", "</b>"]),
     ("<p>The dog", ["<p>"]),
@@ -59,30 +73,12 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("Open **File**.", ["**", "**"], False),
         ("l'*eau* '*' '**'", ["*", "*"], True),
         ('See [the guide](a.html "Guide") and ![a dog](d.png).', ["[", '](a.html "Guide")', "![", "](d.png)"], True),
-        *(
-            (text, [], False)
-            for text in ("2 * 3 * 4", "SELECT *, a.* FROM b", "a*b*c", "f(*a, **b)", "** a **", "a[1](x)")
-        ),
         ("a [b]big[/b] [url=a.html]dog[/url]", ["[b]", "[/b]", "[url=a.html]", "[/url]"], True),
         ("a '''big''' and ''old'' dog", ["'''", "'''", "''", "''"], True),
         (r"a \emph{big} \section*{old} \input{dog}", [r"\emph{", "}", r"\section*{", "}"], True),
         ("[the *old* dog][1] [a dog][] [b][x] [[Dog|a dog]] [[Dog]]", ["[", "][1]", "[", "][]", "[[Dog|", "]]"], True),
-        ("*true* or *false*", [], False),
         ("_very old_ and __very big__", ["_", "_", "__", "__"], True),
-        *(
-            (text, [], False)
-            for text in (
-                "_only_ _id_ of a",
-                "the __init__ of it",
-                "a_b and c_d e",
-                "a[i] and b[/i]",
-                "[open it] and [NOTE] [1] a[b c]",
-                "~~not~~ it",
-                "[php]a[/php]",
-            )
-        ),
-        ("* one * two", [], False),
-        (r"\*a\*", [], False),
+        *((text, [], False) for text in WITHOUT_MARKS),
     ],
 )
 def test_emphasis_and_links(text: str, marks: list[str], unusual: bool) -> None:

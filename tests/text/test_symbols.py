@@ -39,41 +39,28 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
     assert lost_symbols(source, source) == []
 
 
+CODES = [
+    *("x", "M", "id", "pcs", "sku", "kg", "A 1", "$ pip install x", "docker run -p 80:80 image", "import numpy as np"),
+    *("if (x > 5) { return 1; }", "def f(self): return 1", "return None", "let x = 5;", "void f(int a) {"),
+    *("SELECT * FROM dogs", "$ cd dogs", "npm run build", "btn btn-primary"),
+]
+NO_CODES = [
+    *("", "my", "is", "The", "qty", "5", "я", "水", "a b", "A dog", "I", "a", "$ per month", "git is good", "so big"),
+    *("if (it rains)", "import the dog", "return home", "let the dog out;", "make a cake - now"),
+    *("git is good to start", "SELECT A DOG FROM THE LIST", "class A dogs:", "git push is a command."),
+    *("public services (schools);", "long and long-term effects"),
+]
+
+
 @pytest.mark.parametrize(
-    ("text", "language", "expected"),
-    [
-        *((text, "en", True) for text in ("x", "M", "id", "pcs", "sku", "kg", "A 1")),
-        *((text, "en", False) for text in ("", "my", "is", "The", "qty", "5", "я", "水", "a b", "A dog")),
-        ("krk", "cs", False),
-        *((text, "en", False) for text in ("I", "a")),
-        *(
-            (text, "en", True)
-            for text in (
-                *("$ pip install x", "docker run -p 80:80 image", "if (x > 5) { return 1; }", "import numpy as np"),
-                *(
-                    "def f(self): return 1",
-                    "return None",
-                    "let x = 5;",
-                    "void f(int a) {",
-                    "SELECT * FROM dogs",
-                    "$ cd dogs",
-                    "npm run build",
-                    "btn btn-primary",
-                ),
-            )
-        ),
-        *(
-            (text, "en", False)
-            for text in (
-                *("$ per month", "git is good", "if (it rains)", "import the dog", "return home", "let the dog out;"),
-                *("make a cake - now", "git is good to start", "so big", "SELECT A DOG FROM THE LIST", "class A dogs:"),
-                *("git push is a command.", "public services (schools);", "long and long-term effects"),
-            )
-        ),
-    ],
+    ("text", "expected"), [*((text, True) for text in CODES), *((text, False) for text in NO_CODES)]
 )
-def test_codes(text: str, language: str, expected: bool) -> None:
-    assert is_code(text, language) == expected
+def test_codes(text: str, expected: bool) -> None:
+    assert is_code(text, "en") is expected
+
+
+def test_a_word_without_vowels_is_no_code_in_languages_that_have_such_words() -> None:
+    assert not is_code("krk", "cs")
 
 
 @pytest.mark.parametrize(

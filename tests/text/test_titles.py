@@ -10,7 +10,7 @@ from mt.text.titles import lost_titled_names, titled_names, write_titles
     [
         ("en-de", "Mr Smith called.", "Mr Smith rief an.", "Herr Smith rief an."),
         ("en-de", "Please ask Mr. Smith's wife.", "Frag Mr. Smiths Frau.", "Frag Herrn Smiths Frau."),
-        ("en-de", "I met Mr Smith.", "Ich traf Herr Smith.", "Ich traf Herr Smith."),
+        ("en-de", "I met Mr Smith.", "Ich traf Herr Smith.", None),
         ("en-de", "I spoke with Mr Dr. Lee.", "Ich sprach mit Mr Dr. Lee.", "Ich sprach mit Herrn Dr. Lee."),
         ("en-de", "Is Mr Lee in, or Mrs Lee?", "Ist Mr Lee da oder Mrs Lee?", "Ist Herr Lee da oder Frau Lee?"),
         ("en-de", "Dear Mr Lee,", "Sehr geehrte Frau Lee,", "Sehr geehrter Herr Lee,"),
@@ -27,38 +27,34 @@ from mt.text.titles import lost_titled_names, titled_names, write_titles
             "Letzte Woche war Herr Jo Lee krank.",
         ),
         ("en-de", "I saw Mr Lee play.", "Ich sah Mr Lee spielen.", "Ich sah Herrn Lee spielen."),
-        (
-            "en-de",
-            "I like Mr. Bean and Ms Marvel.",
-            "Ich mag Mr. Bean und Ms Marvel.",
-            "Ich mag Mr. Bean und Ms Marvel.",
-        ),
+        ("en-de", "I like Mr. Bean and Ms Marvel.", "Ich mag Mr. Bean und Ms Marvel.", None),
         ("de-en", "Frau Kleins Auto", "Woman Klein's car", "Ms Klein's car"),
         ("de-en", "Herr Klein und Frau Jonas", "Mr Klein and woman Jonas", "Mr Klein and Ms Jonas"),
-        ("de-en", "Jede Frau Europas", "Every woman Europas", "Every woman Europas"),
-        ("de-en", "Der Herr Türkisch", "The man Türkisch", "The man Türkisch"),
-        ("en-de", "Mr Lee saw it.", "Lee sah es.", "Lee sah es."),
+        ("de-en", "Jede Frau Europas", "Every woman Europas", None),
+        ("de-en", "Der Herr Türkisch", "The man Türkisch", None),
+        ("en-de", "Mr Lee saw it.", "Lee sah es.", None),
         ("en-de", "Mr Hove sees KwaHove.", "KwaHove sieht Mr Hove.", "KwaHove sieht Herr Hove."),
         ("en-fr", "Dear Ms Lee,", "Cher Ms Lee,", "Chère Madame Lee,"),
-        ("en-fr", "Ms Lee is here.", "Madame Lee est là.", "Madame Lee est là."),
+        ("en-fr", "Ms Lee is here.", "Madame Lee est là.", None),
         ("en-fr", "Ask Ms Lee.", "Demandez à Ms Lee.", "Demandez à Mme Lee."),
         ("de-en", "Frau Dr. Klein ist da.", "Woman Dr. Klein is here.", "Ms Dr. Klein is here."),
         ("de-en", "Mit Herrn Klein", "With Mrn Klein", "With Mr Klein"),
-        ("de-en", "Frau Klein", "Mrs. Klein", "Mrs. Klein"),
-        ("de-en", "Mit seiner Frau Anna", "With his wife Anna", "With his wife Anna"),
-        ("de-en", "Herr Präsident!", "Mr President!", "Mr President!"),
-        ("fr-en", "Bonjour Madame Bovary", "Hello Madame Bovary", "Hello Madame Bovary"),
+        ("de-en", "Frau Klein", "Mrs. Klein", None),
+        ("de-en", "Mit seiner Frau Anna", "With his wife Anna", None),
+        ("de-en", "Herr Präsident!", "Mr President!", None),
+        ("fr-en", "Bonjour Madame Bovary", "Hello Madame Bovary", None),
         ("fr-en", "J'ai vu M. Dupont.", "I saw M. Dupont.", "I saw Mr Dupont."),
         ("fr-en", "C'est M. Dupont.", "It's M. Dupont.", "It's Mr Dupont."),
-        ("fr-en", "Richard M. Stallman", "Richard M. Stallman", "Richard M. Stallman"),
+        ("fr-en", "Richard M. Stallman", "Richard M. Stallman", None),
         ("fr-de", "Bonjour M. Dupont,", "Hallo M. Dupont,", "Hallo Herr Dupont,"),
-        ("en-it", "Mr Smith", "Mr Smith", "Mr Smith"),
-        ("it-de", "Mr Smith", "Mr Smith", "Mr Smith"),
+        ("en-it", "Mr Smith", "Mr Smith", None),
+        ("it-de", "Mr Smith", "Mr Smith", None),
     ],
 )
-def test_titles(languages: str, source: str, translation: str, expected: str) -> None:
+def test_titles(languages: str, source: str, translation: str, expected: str | None) -> None:
+    """None: the translation stays."""
     language, target = languages.split("-")
-    assert write_titles(source, translation, (language, target)) == expected
+    assert write_titles(source, translation, (language, target)) == (expected or translation)
 
 
 @pytest.mark.parametrize(

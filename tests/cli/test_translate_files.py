@@ -117,12 +117,3 @@ def test_texts_that_cannot_be_translated_are_unchanged(
     assert target.read_text().splitlines() == [translation(small_model, "The dog."), poison]
     assert output[0].startswith(f"{source}: the text that begins 'poison' cannot be translated")
     assert output[-1].endswith("0 failed; 1 texts could not be translated and are unchanged")
-
-
-def test_the_encoding_of_a_document(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    content = "Привет 12\n".encode("cp866")
-    (tmp_path / "a.txt").write_bytes(content)
-    translate(
-        capfd, 0, "--model", str(small_model), str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "--encoding=cp866"
-    )
-    assert (tmp_path / "b.txt").read_bytes().endswith(b" 12\n")

@@ -68,7 +68,7 @@ def test_probabilities_by_hand_and_samples_against_them(options: SamplingOptions
     expected = torch.zeros(256)
     expected[97:103] = torch.tensor(shares) / sum(shares)
     assert_close(found, expected, atol=1e-6, rtol=1e-5)
-    drawn = list(generate(dice, b"", 4000, options, torch.Generator().manual_seed(1)))
+    drawn = list(generate(dice, b"", 2000, options, torch.Generator().manual_seed(1)))
     statistic, freedom = chi_square(drawn, expected)
     assert statistic < LIMITS[5] and freedom <= 5
 

@@ -132,11 +132,6 @@ def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[
     [
         # The model writes a compound with another meaning, which only begins with the term.
         ("The invoice and the quote.", {"quote": "Angebot"}, r"Die Rechnung und \w+ Angebot\."),
-        (
-            "The quote and the invoice are attached.",
-            {"quote": "Angebot"},
-            r"\w+ Angebot und die Rechnung sind angehängt\.",
-        ),
         ("The printers in the warehouse are new.", {"warehouse": "Lager"}, r"Die Drucker im Lager sind neu\."),
         (
             "The quote and the invoice are attached.",
@@ -145,11 +140,6 @@ def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[
         ),
         # The term is part of a compound.
         ("The meeting room is closed.", {"meeting": "Besprechung"}, r"Das Besprechungszimmer ist geschlossen\."),
-        (
-            "The quote number is on the first page.",
-            {"quote": "Angebot"},
-            r"Die Angebotsnummer ist auf der ersten Seite\.",
-        ),
         ("Customer service is open until six.", {"customer": "Kunde"}, r"Der Kundendienst ist bis sechs geöffnet\."),
         (
             "We need new desks and desk lamps.",
@@ -158,9 +148,7 @@ def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[
         ),
         # The source shows a plural: no invented form such as Angeböten, Vertragsen or "zwei Schreibtisch"
         ("Please send us two quotes by Friday.", {"quote": "Angebot"}, r".* zwei Angebote .* Freitag\."),
-        ("We have received your quotes.", {"quote": "Angebot"}, r"Wir haben \w+ Angebote erhalten\."),
         ("The contracts were signed in May.", {"contract": "Vertrag"}, r"Die Verträge wurden im Mai unterzeichnet\."),
-        ("Desks are delivered on Monday.", {"desk": "Schreibtisch"}, r"Schreibtische werden am Montag geliefert\."),
         ("Please sign both delivery notes.", {"delivery note": "Lieferschein"}, r".* beide Lieferscheine\."),
         ("Mr Smith signed the contract.", {"contract": "Kontrakt"}, r"Herr Smith unterschrieb den Kontrakt\."),
     ],

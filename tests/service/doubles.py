@@ -209,20 +209,19 @@ class WordModels:
 def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Translation:
     """A text sentence by sentence, with everything in its place."""
     language = options.direction.source
-    split = list(segment.split_text(text.text, language) if options.split_sentences else segment.cut_text(text.text))
-    pieces = list(split)
+    pieces = segment.split_text(text.text, language) if options.split_sentences else segment.cut_text(text.text)
     sentences: list[SentenceTranslation] = []
-    done: list[str] = []
+    whole = ""
     place = 0
     for piece in pieces:
         kept = tuple((begin - place, end - place) for begin, end in text.protected)
+        found, links = (piece.text, []) if piece.kept else sentence(piece.text, kept, options, order)
         if not piece.kept:
-            found, links = sentence(piece.text, kept, options, order)
             match = next((one for one in text.matches if one.sentence == piece.text), None)
             if match:
                 found, links = match.target, []
-            before = len("".join(done))
-            done.append(found)
+            before = len(whole)
+            moved = tuple(((a + place, b + place), (c + before, d + before)) for (a, b), (c, d) in links)
             sentences.append(
                 SentenceTranslation(
                     source=piece.text,
@@ -230,15 +229,11 @@ def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Tr
                     source_range=(place, place + len(piece.text)),
                     target_range=(before, before + len(found)),
                     confidence=0.5,
-                    links=tuple(((a + place, b + place), (c + before, d + before)) for (a, b), (c, d) in links)
-                    if text.aligned
-                    else (),
+                    links=moved if text.aligned else (),
                 )
             )
-        else:
-            done.append(piece.text)
+        whole += found
         place += len(piece.text)
-    whole = "".join(done)
     return Translation(alternatives(whole, options), tuple(sentences))
 
 

@@ -3,39 +3,16 @@
 import asyncio
 import shutil
 import signal
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mt import Translator
 from tests.conftest import sentences
-from tests.service.running import FROZEN, Sent, ask, connected, fresh, keep_asking, started, until
+from tests.service.running import FROZEN, Sent, connected, keep_asking, started, until
 from tests.weights import load_weights, save_weights
 
 pytestmark = pytest.mark.system
-
-
-async def test_the_same_result_whoever_comes_along(start_service: Callable[..., Any]) -> None:
-    """Alone, in a list, in the reverse list, among others' requests and by DeepL's route."""
-    service = start_service(FROZEN, MT_CACHE_CHARACTERS="0")
-    texts = [line.split("\t")[0] for line in (FROZEN.parent / "lines.tsv").read_text(encoding="utf-8").splitlines()]
-    texts += [*sentences(8), "A", "?!", "the " * 60 + "dog.", "Zyx qwv 12 %s 👍"]
-    async with connected(service.url) as client:
-        alone = [(await ask(client, text)).text for text in texts]
-        assert (await ask(client, texts)).text == alone
-        assert (await ask(client, texts[::-1])).text == alone[::-1]
-        thrice = await ask(client, [text for text in texts for _ in range(3)])
-        assert thrice.text == [text for text in alone for _ in range(3)]
-        noise, *answers = await asyncio.gather(
-            ask(client, [fresh() for _ in range(60)]), *(ask(client, text) for text in texts)
-        )
-        assert noise.status == 200 and [answer.text for answer in answers] == alone
-        body = {"text": texts, "source_lang": "EN", "target_lang": "DE"}
-        translations = (await client.post("/v2/translate", json=body)).json()["translations"]
-        assert [translation["text"] for translation in translations] == alone
-    assert service.events("failed", "worker died", "worker hangs") == []
 
 
 async def test_models_are_exchanged_under_load(tmp_path: Path) -> None:

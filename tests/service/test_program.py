@@ -67,7 +67,6 @@ def one_error(done: subprocess.CompletedProcess[str]) -> str:
 @pytest.mark.parametrize(
     ("module", "unneeded"),
     [
-        ("service.program", {"torch"}),  # it would start a second later
         (
             "service.program, service.workers.worker_process",
             {"transformers", "ctranslate2", "tensorboard", "matplotlib", "pandas", "mtdata", "pytest", "httpx"},

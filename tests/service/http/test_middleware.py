@@ -26,21 +26,17 @@ PREFLIGHT = ORIGIN | {"Access-Control-Request-Method": "POST", "Access-Control-R
 ALLOWED = "access-control-allow-origin"
 
 
-def ask(settings: dict[str, Any], method: str, path: str, **headers: str) -> httpx.Response:
+async def ask(settings: dict[str, Any], method: str, path: str, **headers: str) -> httpx.Response:
     """Return the answer of an application without services. /echo says who asked, and its own address."""
+    app = create_app(Settings(model="m", **settings), cast(Fleet, WordModels()), cast(Database, None))
 
-    async def asked() -> httpx.Response:
-        app = create_app(Settings(model="m", **settings), cast(Fleet, WordModels()), cast(Database, None))
+    @app.post("/echo")
+    async def echo(request: Request) -> dict[str, Any]:
+        return {"client": request.client and request.client.host, "url": str(request.url_for("echo"))}
 
-        @app.post("/echo")
-        async def echo(request: Request) -> dict[str, Any]:
-            return {"client": request.client and request.client.host, "url": str(request.url_for("echo"))}
-
-        transport = httpx.ASGITransport(app, root_path=settings.get("root_path", ""))
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await client.request(method, path, headers=headers)
-
-    return asyncio.run(asked())
+    transport = httpx.ASGITransport(app, root_path=settings.get("root_path", ""))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        return await client.request(method, path, headers=headers)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +52,8 @@ def ask(settings: dict[str, Any], method: str, path: str, **headers: str) -> htt
         ({"allowed_hosts": ("mt.example",)}, "evil.example", 400),
     ],
 )
-def test_hosts_by_which_the_service_may_be_addressed(settings: dict[str, Any], host: str, status: int) -> None:
-    assert ask(settings, "GET", "/livez", Host=host).status_code == status
+async def test_hosts_by_which_the_service_may_be_addressed(settings: dict[str, Any], host: str, status: int) -> None:
+    assert (await ask(settings, "GET", "/livez", Host=host)).status_code == status
 
 
 PUBLIC: dict[str, Any] = {"host": "0.0.0.0"}
@@ -76,10 +72,10 @@ ONE: dict[str, Any] = {"allow_origins": ("https://a.example",)}
         (ONE, "POST", {"Origin": "https://b.example"}, 200, None),
     ],
 )
-def test_pages_of_other_sites_may_use_the_service_unless_the_operator_restricts_them(
+async def test_pages_of_other_sites_may_use_the_service_unless_the_operator_restricts_them(
     settings: dict[str, Any], method: str, headers: dict[str, str], status: int, allowed: str | None
 ) -> None:
-    answer = ask(settings, method, "/echo", **headers)
+    answer = await ask(settings, method, "/echo", **headers)
     assert (answer.status_code, answer.headers.get(ALLOWED)) == (status, allowed)
     assert "access-control-allow-credentials" not in answer.headers
     if allowed and method != "OPTIONS":
@@ -97,18 +93,20 @@ def test_pages_of_other_sites_may_use_the_service_unless_the_operator_restricts_
         (("127.0.0.1",), "", "127.0.0.1", "https"),
     ],
 )
-def test_trusted_proxies_say_who_asks(trusted: tuple[str, ...], forwarded: str, known_as: str, scheme: str) -> None:
+async def test_trusted_proxies_say_who_asks(
+    trusted: tuple[str, ...], forwarded: str, known_as: str, scheme: str
+) -> None:
     headers = {"X-Forwarded-For": forwarded, "X-Forwarded-Proto": "https"}
-    answer = ask({"trusted_proxies": trusted}, "POST", "/echo", **headers).json()
+    answer = (await ask({"trusted_proxies": trusted}, "POST", "/echo", **headers)).json()
     assert answer == {"client": known_as, "url": f"{scheme}://localhost/echo"}
 
 
-def test_a_root_path() -> None:
+async def test_a_root_path() -> None:
     """A proxy shows the service under a path, which it takes away before it asks."""
     settings = {"root_path": "/translator"}
-    assert ask(settings, "GET", "/livez").status_code == 200
-    assert ask(settings, "POST", "/echo").json()["url"].endswith("/translator/echo")
-    assert ask(settings, "GET", "/openapi.json").json()["servers"] == [{"url": "/translator"}]
+    assert (await ask(settings, "GET", "/livez")).status_code == 200
+    assert (await ask(settings, "POST", "/echo")).json()["url"].endswith("/translator/echo")
+    assert (await ask(settings, "GET", "/openapi.json")).json()["servers"] == [{"url": "/translator"}]
 
 
 def scope(path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import asyncio
 import gc
 import os
 import pickle
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,8 @@ HOSTILE = "tests.service.parsers.hostile_process"
 LIMITS = ParserLimits(processes=1, wall_seconds=600, cpu_seconds=1, memory_bytes=200 << 20, result_bytes=1 << 20)
 
 
-@contextmanager
-def pool(limits: ParserLimits = LIMITS, module: str = HOSTILE) -> Iterator[ParserPool]:
-    opened = ParserPool(limits, module)
-    try:
-        yield opened
-    finally:
-        opened.close()
+def pool(limits: ParserLimits = LIMITS, module: str = HOSTILE) -> closing[ParserPool]:
+    return closing(ParserPool(limits, module))
 
 
 def children() -> set[str]:

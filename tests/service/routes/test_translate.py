@@ -259,10 +259,7 @@ REFUSALS = [
     ({"beam_size": 11}, INVALID + "beam_size parameter must be <= 10"),
     ({"beam_size": 0}, INVALID + "beam_size is 0; accepted: a whole number from 1"),
     ({"timeout_ms": "soon"}, INVALID + "timeout_ms is 'soon'; accepted: a whole number from 1 to 86400000"),
-    (
-        {"timeout_ms": 10**400},
-        INVALID + "timeout_ms is 100000000000000000...0000000000000000000; accepted: a whole number from 1 to 86400000",
-    ),
+    ({"timeout_ms": 10**400}, INVALID + "timeout_ms is 100000000000000000...0000000000000000000; accepted: a whole n"),
     ({"memory_threshold": 0.7}, INVALID + "memory_threshold is 0.7; accepted: a whole number from 0 to 100"),
     ({"memory_threshold": [1, 2]}, INVALID + "memory_threshold is [1, 2]; accepted: a whole number from 0 to 100"),
     ({"glossary": ["a"]}, INVALID + "glossary must be an object whose values are strings"),

@@ -3,7 +3,7 @@
 import asyncio
 import io
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from service.translation.jobs import Answer, Format, Job, StreamedSentence, Stre
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
 from tests.service.doubles import DirectParsers, Guesses, WordModels, backwards, upper
+from tests.service.running import until
 
 DIRECT = {"en-de": upper}
 BRIDGED = {"en-de": upper, "de-fr": backwards}
@@ -162,11 +163,6 @@ def test_only_long_markup_is_parsed_in_a_process() -> None:
 
 
 # The same work, once
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0)
 
 
 async def settled() -> None:

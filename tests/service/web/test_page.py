@@ -670,30 +670,27 @@ def test_terms_and_memory_of_the_operator_apply_to_everybody(visit: Open, tmp_pa
     with PageApplication(database=None, page_glossary=tmp_path / "terms.csv", page_memories=("House",)) as application:
         units = [MemoryUnit("The cat sleeps.", "Die Katze schlummert.")]
         application.wait(application.services.memories.put(OPERATOR, "House", Direction("en", "de"), units))
-        expect_terms_and_memory(visit(url=application.url))
-
-
-def expect_terms_and_memory(seen: Visit) -> None:
-    seen.page.click("[aria-controls=glossary]")
-    seen.add_term("dog", "Köter")
-    seen.type("The dog sees the beach. The cat sleeps.", "der Köter sieht der Küste. Die Katze schlummert.")
-    terms = {"glossary_id": "operator", "glossary": {"dog": "Köter"}}  # the service prefers the user's
-    assert terms.items() <= seen.asked[-1].items()
-    expect(seen.page.locator("#company-lead")).to_contain_text("The operator’s glossary with 2 terms applies")
-    expect(seen.page.locator("#company-terms li")).to_have_text(["dog → Hofhund", "beach → Küste"])
-    send_file(seen, "note.txt", "The dog sees the beach.")
-    assert downloaded(seen, "note_de.txt") == "der Köter sieht der Küste."
-    seen.page.click("[aria-controls=memory]")
-    choice = seen.page.locator("#memory-select")
-    expect(choice.locator("option:checked")).to_have_text("House (of the operator) (1 sentence)")
-    expect(seen.page.locator("#memory-remove")).to_be_disabled()
-    choice.select_option("")
-    seen.expect_translation("der Köter sieht der Küste. der Katze schläft.")
-    seen.page.reload()  # the choice of none is kept
-    seen.type("The cat sleeps.", "der Katze schläft.")
-    seen.page.locator("#source-language").select_option("auto")
-    for text, translation in ((german := "Der Hund schläft.", german), ("The beach.", "der Küste.")) * 2:
-        seen.type(text, translation)  # the terms do not depend on the language of the text before
+        seen = visit(url=application.url)
+        seen.page.click("[aria-controls=glossary]")
+        seen.add_term("dog", "Köter")
+        seen.type("The dog sees the beach. The cat sleeps.", "der Köter sieht der Küste. Die Katze schlummert.")
+        terms = {"glossary_id": "operator", "glossary": {"dog": "Köter"}}  # the service prefers the user's
+        assert terms.items() <= seen.asked[-1].items()
+        expect(seen.page.locator("#company-lead")).to_contain_text("The operator’s glossary with 2 terms applies")
+        expect(seen.page.locator("#company-terms li")).to_have_text(["dog → Hofhund", "beach → Küste"])
+        send_file(seen, "note.txt", "The dog sees the beach.")
+        assert downloaded(seen, "note_de.txt") == "der Köter sieht der Küste."
+        seen.page.click("[aria-controls=memory]")
+        choice = seen.page.locator("#memory-select")
+        expect(choice.locator("option:checked")).to_have_text("House (of the operator) (1 sentence)")
+        expect(seen.page.locator("#memory-remove")).to_be_disabled()
+        choice.select_option("")
+        seen.expect_translation("der Köter sieht der Küste. der Katze schläft.")
+        seen.page.reload()  # the choice of none is kept
+        seen.type("The cat sleeps.", "der Katze schläft.")
+        seen.page.locator("#source-language").select_option("auto")
+        for text, translation in ((german := "Der Hund schläft.", german), ("The beach.", "der Küste.")) * 2:
+            seen.type(text, translation)  # the terms do not depend on the language of the text before
 
 
 def test_editing_in_place(visit: Open) -> None:
@@ -917,26 +914,23 @@ def test_a_language_among_many_is_found_by_its_names(visit: Open) -> None:
         *("sw", "sv", "es", "el", "uk", "it", "nl", "da", "fi", "pl", "cs", "sk", "ro", "bg", "hu", "tr", "vi", "th")
     ]
     with PageApplication(*names) as application:
-        expect_languages(visit(url=application.url))
-
-
-def expect_languages(seen: Visit) -> None:
-    seen.expect_ready()
-    target = seen.page.locator("#target-language")
-    for typed, code in (("swa", "sw"), ("espanol", "es"), ("Ελλ", "el"), ("uk", "uk")):
+        seen = visit(url=application.url)
+        seen.expect_ready()
+        target = seen.page.locator("#target-language")
+        for typed, code in (("swa", "sw"), ("espanol", "es"), ("Ελλ", "el"), ("uk", "uk")):
+            seen.page.click("#target-search")
+            seen.page.keyboard.type(typed)
+            seen.page.keyboard.press("Enter")
+            expect(target).to_have_value(code)
+            expect(target).to_be_focused()
         seen.page.click("#target-search")
-        seen.page.keyboard.type(typed)
-        seen.page.keyboard.press("Enter")
-        expect(target).to_have_value(code)
-        expect(target).to_be_focused()
-    seen.page.click("#target-search")
-    seen.page.keyboard.type("zzz")
-    expect(seen.page.locator("#language-matches")).to_have_text("No language has this name.")
-    seen.page.keyboard.press("Escape")
-    seen.page.reload()
-    seen.expect_ready()
-    recent = target.locator("optgroup").first.locator("option")
-    assert recent.evaluate_all("options => options.map(({value}) => value)") == ["uk", "el", "es", "sw"]
+        seen.page.keyboard.type("zzz")
+        expect(seen.page.locator("#language-matches")).to_have_text("No language has this name.")
+        seen.page.keyboard.press("Escape")
+        seen.page.reload()
+        seen.expect_ready()
+        recent = target.locator("optgroup").first.locator("option")
+        assert recent.evaluate_all("options => options.map(({value}) => value)") == ["uk", "el", "es", "sw"]
 
 
 def test_languages_of_a_long_text_stay_in_view(visit: Open) -> None:

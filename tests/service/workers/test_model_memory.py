@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mt.errors import ModelError
 from service.workers import model_memory
 from service.workers.model_memory import ModelMemory
 
@@ -122,8 +121,3 @@ def test_a_model_stays_after_a_request(
 ) -> None:
     monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 1)
     assert asyncio.run(run(10, THREE, f"b c a ? {seconds}", clock)) == events.split()
-
-
-def test_a_model_over_the_budget_is_refused(clock: Clock) -> None:
-    with pytest.raises(ModelError, match="b needs 3 MB of memory; the setting model_memory_mb is 2"):
-        asyncio.run(run(2_000_000, (1_000_000, 3_000_000), "", clock))

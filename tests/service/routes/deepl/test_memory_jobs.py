@@ -151,11 +151,7 @@ def test_a_second_upload_counts_if_the_client_of_the_first_leaves(client: deepl.
     ("body", "status", "problem"),
     [
         ({}, 400, "missing source_file parameter"),
-        (
-            {"source_file": {"file_name": "a.tmx", "content_length": 0}},
-            400,
-            "content_length is 0; accepted: a whole number from 1",
-        ),
+        ({"source_file": {"file_name": "a.tmx", "content_length": 0}}, 400, "content_length is 0; accepted: a whole"),
         ({"source_file": {"file_name": "", "content_length": 1}}, 400, "source_file"),
         ({"source_file": {"file_name": "a" * 2000, "content_length": 1}}, 400, "source_file"),
         ({"source_file": {"file_name": "a.tmx", "content_length": 10**9}}, 413, ""),

@@ -4,28 +4,20 @@ import pytest
 
 from mt.text.names import is_name, lost_names
 
+NAMES = [
+    *("Hans Müller", "Pierre Lefèvre", "Jean-Luc Picard", "Dr. Anna Klein", "Prof. Dr. Hans Peter Meier"),
+    *("John F. Smith", "Sean O'Neill", "Anna Müller-Lang"),
+]
+OTHERS = [
+    *("Hans", "Red Car", "Claire fontaine", "Will Power", "Anna sleeps", "Anna Müller schläft", "Peter & Paul"),
+    *("Peter Müller kommt heute zu Frau Müller", "Pierre Naturelle", "Caroline Islands", "Guillaume le Conquérant"),
+    *("Otto Motoren", "Denis Street", "Jean Bleu", "Maria Himmelfahrt", "Jens Schule", "Karl Müller-Straße"),
+]
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("Hans Müller", "Pierre Lefèvre", "Jean-Luc Picard", "Dr. Anna Klein", "Prof. Dr. Hans Peter Meier"),
-        *("John F. Smith", "Sean O'Neill", "Anna Müller-Lang"),
-    ],
-)
-def test_names(name: str) -> None:
-    assert is_name(name)
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("Hans", "Red Car", "Claire fontaine", "Will Power", "Anna sleeps", "Anna Müller schläft", "Peter & Paul"),
-        *("Peter Müller kommt heute zu Frau Müller", "Pierre Naturelle", "Caroline Islands", "Guillaume le Conquérant"),
-        *("Otto Motoren", "Denis Street", "Jean Bleu", "Maria Himmelfahrt", "Jens Schule", "Karl Müller-Straße"),
-    ],
-)
-def test_other_texts(text: str) -> None:
-    assert not is_name(text)
+@pytest.mark.parametrize(("text", "expected"), [*((text, True) for text in NAMES), *((text, False) for text in OTHERS)])
+def test_names(text: str, expected: bool) -> None:
+    assert is_name(text) is expected
 
 
 @pytest.mark.parametrize(

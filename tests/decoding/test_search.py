@@ -126,21 +126,6 @@ def test_lengths_are_kept(options: SearchOptions, least: int, most: int) -> None
     assert all(results) and (min(lengths), max(lengths)) == (max(least, 1), most)
 
 
-@pytest.mark.parametrize("options", [SearchOptions(n_best=5), SearchOptions(beam_size=1)])
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_no_ngram_is_said_twice(options: SearchOptions, n: int) -> None:
-    sources = [(word, EOS) for word in range(4, 14)]
-    free = replace(options, min_length=8)
-
-    def repeats(found: list[Hypothesis]) -> bool:
-        ngrams = [[h.tokens[at : at + n] for at in range(len(h.tokens) - n + 1)] for h in found]
-        return any(len(set(each)) < len(each) for each in ngrams)
-
-    scorer = random_scorer(6 if n > 1 else VOCABULARY)
-    assert any(map(repeats, decode(scorer, sources, free)))
-    assert not any(map(repeats, decode(scorer, sources, replace(options, no_repeat_ngram=n))))
-
-
 @pytest.mark.parametrize("options", [SearchOptions(), SearchOptions(beam_size=1), SearchOptions(sample=True)])
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_score_that_is_no_number_fails_its_own_sentence_only(options: SearchOptions, bad: float) -> None:

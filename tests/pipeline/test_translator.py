@@ -151,7 +151,6 @@ def test_search_options_are_keywords(translator: Translator) -> None:
             ["options is {'beam_size': 3}; accepted: SearchOptions"],
         ),
         (lambda t: t.translate("a", formality="rude"), ["formality is 'rude'; accepted: default, less, more, prefer_"]),
-        (lambda t: t.translate("a", beam_size=0), ["beam_size is 0; accepted: at least 1"]),
         (
             lambda t: cast(Any, SearchOptions)(beam_size="3", sample=1),
             ["beam_size is '3'; accepted", "sample is 1; accepted: bool"],

@@ -18,15 +18,10 @@ SAVE = "Click the Save button to save the report."
 UNIT = ("Click the Close button to close the report.", "Klicken Sie auf Schließen, um den Report zu schließen.")
 
 
-@pytest.fixture(scope="module")
-def translator() -> Translator:
-    return Translator.load("starter", device="cpu", threads=1)
-
-
-def translated(planner: TextPlanner, translator: Translator, text: str, *matches: MemoryMatch) -> Translation:
+def translated(planner: TextPlanner, starter: Translator, text: str, *matches: MemoryMatch) -> Translation:
     task = planner.begin(text, matches=matches)
     task.plan()
-    translator.dispatcher.run([task])
+    starter.dispatcher.run([task])
     return task.translation()
 
 
@@ -34,8 +29,8 @@ def exact(sentence: str, target: str) -> MemoryMatch:
     return MemoryMatch(sentence, sentence, target, 1.0)
 
 
-def test_an_exact_match_is_the_translation_without_a_search(translator: Translator) -> None:
-    planner = translator.planner(source="en", target="de")
+def test_an_exact_match_is_the_translation_without_a_search(starter: Translator) -> None:
+    planner = starter.planner(source="en", target="de")
     text = "  First sentence. 2. Second one!"
     task = planner.begin(text, matches=[exact("First sentence.", "Erstens."), exact("2. Second one!", "Zweitens!")])
     task.plan()
@@ -46,61 +41,61 @@ def test_an_exact_match_is_the_translation_without_a_search(translator: Translat
     assert text[slice(*translation.sentences[0].source_range)] == "First sentence."
 
 
-def test_an_exact_match_keeps_protected_ranges_or_is_not_used(translator: Translator) -> None:
-    planner = translator.planner(source="en", target="de")
+def test_an_exact_match_keeps_protected_ranges_or_is_not_used(starter: Translator) -> None:
+    planner = starter.planner(source="en", target="de")
 
     def with_kept(target: str, kept: Range) -> str:
         task = planner.begin("Open Foobar.", [kept], [exact("Open Foobar.", target)])
         task.plan()
-        translator.dispatcher.run([task])
+        starter.dispatcher.run([task])
         return task.translation().text
 
     assert with_kept("Foobar öffnen.", (5, 11)) == "Foobar öffnen."
     assert "Foobar" in with_kept("Öffnen.", (5, 11))
 
 
-def test_a_fuzzy_match_is_repaired(translator: Translator) -> None:
-    planner = translator.planner(source="en", target="de")
+def test_a_fuzzy_match_is_repaired(starter: Translator) -> None:
+    planner = starter.planner(source="en", target="de")
     text = "The server stores the data in a list."
     match = ("The server stores the data in a file.", "Der Server legt die Daten in einer Datei ab.")
-    plain = translated(planner, translator, text)
-    guided = translated(planner, translator, text, MemoryMatch(text, *match, 0.88))
+    plain = translated(planner, starter, text)
+    guided = translated(planner, starter, text, MemoryMatch(text, *match, 0.88))
     assert (plain.text, plain.sentences[0].match) == ("Der Server speichert die Daten in einer Liste.", None)
     assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Daten in einer Liste ab.", 0.88)
 
 
-def test_a_match_without_the_negation_is_not_used(translator: Translator) -> None:
-    planner = translator.planner(source="en", target="de")
+def test_a_match_without_the_negation_is_not_used(starter: Translator) -> None:
+    planner = starter.planner(source="en", target="de")
     sentence = "The supplier must not deliver the goods within ten days."
     unit = (sentence.replace(" not", ""), "Der Lieferant muss die Ware innerhalb von zehn Tagen liefern.")
-    guided = translated(planner, translator, sentence, MemoryMatch(sentence, *unit, 0.91))
+    guided = translated(planner, starter, sentence, MemoryMatch(sentence, *unit, 0.91))
     assert guided.sentences[0].match is None
-    assert guided.text == translated(planner, translator, sentence).text
+    assert guided.text == translated(planner, starter, sentence).text
 
 
-def test_a_repair_that_loses_a_term_is_not_used(translator: Translator) -> None:
+def test_a_repair_that_loses_a_term_is_not_used(starter: Translator) -> None:
     sentence = "See page 17 of the manual."
     match = MemoryMatch(sentence, "See page 12 of the manual.", "Vgl. Handbuch, S. 12.", 0.86)
     terms = Terms((("manual", "Anleitung"),))
-    guided = translated(translator.planner(source="en", target="de", terms=terms), translator, sentence, match)
+    guided = translated(starter.planner(source="en", target="de", terms=terms), starter, sentence, match)
     assert guided.sentences[0].match is None
     assert "Anleitung" in guided.text
 
 
-def test_a_repair_with_a_term_in_a_compound_is_used(translator: Translator) -> None:
+def test_a_repair_with_a_term_in_a_compound_is_used(starter: Translator) -> None:
     sentence = "The server stores the quote number in a list."
     unit = (sentence.replace("list", "file"), "Der Server legt die Angebotsnummer in einer Datei ab.")
     terms = Terms((("quote", "Angebot"),))
-    planner = translator.planner(source="en", target="de", terms=terms)
-    guided = translated(planner, translator, sentence, MemoryMatch(sentence, *unit, 0.9))
+    planner = starter.planner(source="en", target="de", terms=terms)
+    guided = translated(planner, starter, sentence, MemoryMatch(sentence, *unit, 0.9))
     assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Angebotsnummer in einer Liste ab.", 0.9)
 
 
-def test_without_a_match_there_is_no_further_work(translator: Translator) -> None:
+def test_without_a_match_there_is_no_further_work(starter: Translator) -> None:
     """The engine calls of a sentence are the same with matches of other sentences, and without matches."""
 
     def calls(*matches: MemoryMatch) -> list[type]:
-        task = translator.planner(source="en", target="de").begin(SAVE, matches=matches)
+        task = starter.planner(source="en", target="de").begin(SAVE, matches=matches)
         task.plan()
         return [type(routine.call) for routine in task.take_calls()]
 
@@ -116,40 +111,40 @@ QUESTION = "Where did you buy your coat?"
     [("de", {"du", "deinen"}, {"Sie", "Ihren"}), ("fr", {"tu", "ton"}, {"vous", "votre"})],
 )
 def test_a_translation_has_the_wanted_formality(
-    translator: Translator, target: str, informal: set[str], formal: set[str]
+    starter: Translator, target: str, informal: set[str], formal: set[str]
 ) -> None:
     for formality, expected, other in (("less", informal, formal), ("prefer_more", formal, informal)):
-        text = translator.translate(QUESTION, source="en", target=target, formality=formality).text
+        text = starter.translate(QUESTION, source="en", target=target, formality=formality).text
         result = set(text.replace("-", " ").rstrip(" ?").split())
         assert result & expected and not result & other
 
 
-def test_formality_keeps_other_banned_words(translator: Translator) -> None:
-    planner = translator.planner(source="en", target="de").with_formality(Formality.MORE)
+def test_formality_keeps_other_banned_words(starter: Translator) -> None:
+    planner = starter.planner(source="en", target="de").with_formality(Formality.MORE)
     banning = replace(planner, context=replace(planner.context, banned=("Mantel",)))
-    plain, banned = (set(translated(one, translator, QUESTION).text.split()) for one in (planner, banning))
+    plain, banned = (set(translated(one, starter, QUESTION).text.split()) for one in (planner, banning))
     assert {"Sie", "Mantel"} <= plain
     assert "Sie" in banned and "Mantel" not in banned
 
 
-def test_formality_costs_nothing_where_the_translation_has_it_or_has_none(translator: Translator) -> None:
-    planner = translator.planner(source="en", target="de")
+def test_formality_costs_nothing_where_the_translation_has_it_or_has_none(starter: Translator) -> None:
+    planner = starter.planner(source="en", target="de")
     for text in (QUESTION, "The house is old."):
         plain = planner.task(text)
-        translator.dispatcher.run([plain])
+        starter.dispatcher.run([plain])
         counts = set()
         for formality in Formality:
             task = planner.with_formality(formality).task(text)
-            translator.dispatcher.run([task])
+            starter.dispatcher.run([task])
             counts.add(len(task.requests) - len(plain.requests))
         assert counts == ({0, 1} if "you" in text else {0})
 
 
-def test_formality_has_no_effect_on_other_languages(translator: Translator) -> None:
+def test_formality_has_no_effect_on_other_languages(starter: Translator) -> None:
     texts = {
-        translator.translate("Du hast recht.", source="de", target="en", formality=choice).text
+        starter.translate("Du hast recht.", source="de", target="en", formality=choice).text
         for choice in (None, "default", "prefer_more", "prefer_less")
     }
     assert len(texts) == 1
     with pytest.raises(RequestError, match="target language en does not support formality 'more'; accepted: default, "):
-        translator.translate("Du hast recht.", source="de", target="en", formality="more")
+        starter.translate("Du hast recht.", source="de", target="en", formality="more")

@@ -122,8 +122,10 @@ def test_a_required_term_does_not_raise_the_confidence() -> None:
         ("Turn the knob to the left.", {"knob": "Drehknopf"}, "Drehknopf auf die linken Seite."),
     ],
 )
-def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[str, str], expected: str) -> None:
-    translation = Translator.load(STARTER_MODEL, "cpu").translate(text, source="en", target="de", glossary=glossary)
+def test_a_search_that_damages_a_sentence_is_not_used(
+    starter: Translator, text: str, glossary: dict[str, str], expected: str
+) -> None:
+    translation = starter.translate(text, source="en", target="de", glossary=glossary)
     assert translation.text.endswith(expected)
 
 
@@ -153,8 +155,9 @@ def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[
         ("Mr Smith signed the contract.", {"contract": "Kontrakt"}, r"Herr Smith unterschrieb den Kontrakt\."),
     ],
 )
-def test_a_term_has_a_form_that_fits_its_source(text: str, glossary: dict[str, str], expected: str) -> None:
-    starter = Translator.load(STARTER_MODEL, "cpu")
+def test_a_term_has_a_form_that_fits_its_source(
+    starter: Translator, text: str, glossary: dict[str, str], expected: str
+) -> None:
     translation = starter.translate(text, source="en", target="de", glossary=glossary)
     assert re.fullmatch(expected, translation.text), translation.text
     free = starter.translate(text, source="en", target="de").confidence

@@ -2,10 +2,7 @@
 
 from itertools import product
 
-import pytest
-
 from mt import Translator
-from mt.bundled import STARTER_MODEL
 
 WORDS = ("snorgwhump", "Vlarfenquist", "kwetzelbrot", "plouffigard", "gribbelhauz")
 SENTENCES = (
@@ -20,34 +17,29 @@ SENTENCES = (
 )
 
 
-@pytest.fixture(scope="module")
-def translator() -> Translator:
-    return Translator.load(STARTER_MODEL, "cpu")
-
-
-def test_most_unknown_words_are_copied_and_those_that_replace_a_guess_are_listed(translator: Translator) -> None:
+def test_most_unknown_words_are_copied_and_those_that_replace_a_guess_are_listed(starter: Translator) -> None:
     """Without copies, the model itself writes 15 of the 40 words; with copies, 35."""
     present = 0
     for word, (source, target, frame) in product(WORDS, SENTENCES):
-        translation = translator.translate(frame.format(word), source=source, target=target)
+        translation = starter.translate(frame.format(word), source=source, target=target)
         (sentence,) = translation.sentences
         assert all(copied == word and copied.lower() in translation.text.lower() for copied in sentence.copied)
         present += word.lower() in translation.text.lower()
     assert present >= 29
 
 
-def test_known_words_are_not_copied(translator: Translator) -> None:
+def test_known_words_are_not_copied(starter: Translator) -> None:
     rows = [
         ("en", "de", "The train to Munich leaves at eight o'clock."),
         ("de", "en", "Ich habe meinen Schlüssel verloren."),
         ("en", "de", "Pricing terms for purchase agreements"),  # Preisbedingungen, a compound
     ]
     for source, target, text in rows:
-        assert [one.copied for one in translator.translate(text, source=source, target=target).sentences] == [()]
+        assert [one.copied for one in starter.translate(text, source=source, target=target).sentences] == [()]
 
 
-def test_a_sentence_with_a_term_has_no_copies(translator: Translator) -> None:
+def test_a_sentence_with_a_term_has_no_copies(starter: Translator) -> None:
     text = "The snorgwhump sees the door. Tom bought 3 flubbers."
-    with_term, without = translator.translate(text, source="en", target="de", glossary={"door": "Pforte"}).sentences
+    with_term, without = starter.translate(text, source="en", target="de", glossary={"door": "Pforte"}).sentences
     assert with_term.copied == () and "Pforte" in with_term.text
     assert without.copied == ("flubbers",)

@@ -1,5 +1,6 @@
 """Tables, YAML, and the text resources of programs: the texts that are found, and how translations are written."""
 
+import re
 from contextlib import suppress
 
 import pytest
@@ -99,28 +100,26 @@ MESSAGES = {
 
 @pytest.mark.parametrize("name", MESSAGES)
 @pytest.mark.parametrize(
-    ("message", "expected", "written"),
+    "marked",
     [
-        ("{n, plural, =0 {no dogs} one {a dog} other {# dogs}}", ["no dogs", "a dog", "# dogs"],
-         "{n, plural, =0 {NO DOGS} one {A DOG} other {# DOGS}}"),
-        ("Hi {name}, {n, selectordinal, one {#st day} other {#th day}}!", ["Hi {name},", "#st day", "#th day"],
-         "HI {NAME}, {n, selectordinal, one {#ST DAY} other {#TH DAY}}!"),
-        ("{g, select, female {her {n, plural, offset:1 one {cat} other {cats}}} other {a '{' b}}",
-         ["her", "cat", "cats", "a '{' b"],
-         "{g, select, female {HER {n, plural, offset:1 one {CAT} other {CATS}}} other {A '{' B}}"),
-        ("{0,choice,0#no dogs|1#one dog|1<{0} dogs}", ["no dogs", "one dog", "{0} dogs"],
-         "{0,choice,0#NO DOGS|1#ONE DOG|1<{0} DOGS}"),
+        "{n, plural, =0 {⟨no dogs⟩} one {⟨a dog⟩} other {⟨# dogs⟩}}",
+        "⟨Hi {name},⟩ {n, selectordinal, one {⟨#st day⟩} other {⟨#th day⟩}}!",
+        "{g, select, female {⟨her⟩ {n, plural, offset:1 one {⟨cat⟩} other {⟨cats⟩}}} other {⟨a '{' b⟩}}",
+        "{0,choice,0#⟨no dogs⟩|1#⟨one dog⟩|1<⟨{0} dogs⟩}",
     ],
-)  # fmt: skip
-def test_branches_of_messages_in_each_format(name: str, message: str, expected: list[str], written: str) -> None:
-    xml = name.endswith((".xml", ".xlf", ".resx"))
-    source, target = (text.replace("<", "&lt;") if xml else text for text in (message, written))
+)
+def test_branches_of_messages_in_each_format(name: str, marked: str) -> None:
+    """The texts are in angle brackets."""
+    source = re.sub("[⟨⟩]", "", marked)
+    target = re.sub("⟨(.*?)⟩", lambda text: text[1].upper(), marked)
+    if name.endswith((".xml", ".xlf", ".resx")):
+        source, target = source.replace("<", "&lt;"), target.replace("<", "&lt;")
     if name == "strings.xml":
         source, target = source.replace("'", r"\'"), target.replace("'", r"\'")
     if name == "b.yaml":
         source, target = source.replace("'", "''"), target.replace("'", "''")
     content = MESSAGES[name] % source
-    assert texts(name, content) == expected
+    assert texts(name, content) == re.findall("⟨(.*?)⟩", marked)
     assert target in translated(name, content, str.upper)
 
 

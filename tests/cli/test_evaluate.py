@@ -60,24 +60,15 @@ def test_a_model_scores_as_its_translations_do(
     assert (model["direction"], model["beam_size"], model["device"]) == ("en-de", 2, "cpu")
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ("en,de", []),
-        ("de,en", ["column 2 of 'en' reads as German", "column 1 of 'de' reads as English"]),
-    ],
-)
-def test_columns_in_another_language_are_told(
-    tmp_path: Path, columns: str, said: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_columns_in_another_language_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = [("The dog sleeps under the old tree.", "Der Hund schläft unter dem alten Baum.")] * 10
     (tmp_path / "test.tsv").write_text("".join("\t".join(pair) + "\n" for pair in pairs), encoding="utf-8")
     (tmp_path / "out").write_text("Der Hund.\n" * 10, encoding="utf-8")
-    options = ["--tsv", str(tmp_path / "test.tsv"), "--columns", columns, "--source", "en", "--target", "de"]
+    options = ["--tsv", str(tmp_path / "test.tsv"), "--columns", "de,en", "--source", "en", "--target", "de"]
     assert main(["--hypothesis-file", str(tmp_path / "out"), *options]) == 0
-    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
-    assert len(warnings) == len(said) and all(text in line for text, line in zip(said, warnings, strict=True))
-    assert all("are the languages swapped?" in line for line in warnings)
+    first, second = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert "column 2 of 'en' reads as German" in first and "column 1 of 'de' reads as English" in second
+    assert all(line.endswith("are the languages swapped?") for line in (first, second))
 
 
 def test_an_ensemble_is_scored(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,12 +144,3 @@ def test_a_score_that_is_no_number_fails_its_own_sentence_only(options: SearchOp
     search = start_search([2], [options], [()], SpecialIds(), CPU)
     search.advance(torch.full((options.rows, VOCABULARY), bad))
     assert (search.finished.tolist(), search.results([0])) == ([True], [[]])
-
-
-def test_a_sentence_that_fails_late_gives_nothing() -> None:
-    """Not a best guess: nothing at all, so that nobody takes it for a translation."""
-    search = start_search([2], [SearchOptions(beam_size=2, n_best=2)], [()], SpecialIds(), CPU)
-    search.advance(torch.tensor([[0.0, 0, 0, 2, 1, 1]] * 2))
-    assert not search.finished.item() and [hypothesis.tokens for hypothesis in search.results([0])[0]] == [()]
-    search.advance(torch.full((2, 6), math.nan))
-    assert search.results([0]) == [[]]

@@ -13,14 +13,13 @@ import httpx
 from fastapi import FastAPI
 
 from service.access.api_keys import make_key
-from service.access.database import Database
 from service.app import create_app
 from service.http.connections import Connections
 from service.services import Services
 from service.settings import Settings
 from service.workers.fleet import Fleet
 from tests.service.app_thread import PATIENCE, AppThread
-from tests.service.doubles import Guesses, WordModels, WordOrder, upper
+from tests.service.doubles import Guesses, UnreliableDatabase, WordModels, WordOrder, upper
 
 Replaced = Callable[[WordModels], Mapping[str, Any]]
 """Function from the models to services by name."""
@@ -37,7 +36,7 @@ class Application(AppThread):
         """`ways` are the directions and how each writes. `replaced` returns services in place of the usual ones."""
         database = settings.pop("database", Path("unused"))
         self.settings = Settings(model=(Path("unused"),), database=database, **settings)
-        self.database = Database.open(None)
+        self.database = UnreliableDatabase.open(None)
         self.keys: dict[str, str] = {}
         self.models: WordModels
         self.services: Services

@@ -9,7 +9,6 @@ import pytest
 
 from mt.data.translation_memory import read_memory_stream
 from scripts.attack.payloads import pdf
-from service.errors import StorageFull
 from tests.service.application import Application
 from tests.service.routes.test_translate import PAIR, refused
 
@@ -106,10 +105,7 @@ def test_no_other_file_can_be_fetched(native: Application, name: str) -> None:
     assert native.client.get(f"/download_file/{name}").status_code == 404
 
 
-def test_a_file_that_cannot_be_stored_costs_nothing(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def full(*_: object) -> str:
-        raise StorageFull
-
-    monkeypatch.setattr(native.services.documents, "put", full)
-    refused(upload(native, "a.txt", b"the dog", api_key=native.keys["rich"]), 507)
+def test_a_file_that_cannot_be_stored_costs_nothing(native: Application) -> None:
+    native.database.outcomes = ("refused",)
+    refused(upload(native, "a.txt", b"the dog", api_key=native.keys["rich"]), 503)
     assert native.spent("rich") == 0

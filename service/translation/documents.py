@@ -10,7 +10,7 @@ import structlog
 from mt.pipeline.results import SentenceTranslation
 from mt.scoring.confidence import DOUBTFUL
 from mt.text.alignment import without_objects
-from mt.text.documents import DocumentOptions, translated_name
+from mt.text.documents import DocumentOptions
 from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded
 from service.parsers.operations import read_document, write_document
@@ -88,16 +88,6 @@ class DocumentTranslator:
         )
         segments = await self._parsers.run(job.caller, read_document, name, content, options)
         return OpenedDocument(name, content, options, segments)
-
-    async def untranslated(self, caller: str, opened: OpenedDocument, source: str) -> DocumentTranslation:
-        """Return the file with unchanged text, in the same format as translated files.
-
-        `source` is the language of the text.
-        """
-        texts = [segment.text for segment in opened.segments]
-        same = translated_name(opened.name) == opened.name
-        content = opened.content if same else await self._write(caller, opened, list(map(TranslatedSegment, texts)))
-        return DocumentTranslation(content, source, [(text, text) for text in texts])
 
     async def translated(
         self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts

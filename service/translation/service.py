@@ -13,7 +13,7 @@ from mt.languages import Direction
 from mt.pipeline.results import SentenceReport
 from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
-from service.errors import InvalidDocument
+from service.errors import UnsupportedLanguage
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import Parsers
@@ -161,31 +161,28 @@ class TranslationService:
 
         If `job.source` is None, the language of the file is detected. If the queue is full, wait and try again.
 
-        Raises: InvalidDocument if the file is in the target language; InvalidDocument, ParsingLimitExceeded if the file
+        Raises: UnsupportedLanguage if the file is in the target language; InvalidDocument, ParsingLimitExceeded if it
             cannot be read or written; the errors of `translate`, except Overloaded.
         """
         opened = await self.documents.open(job, name, content)
-        translate = partial(self.translate_opened, opened, job, allow_equal_languages=False)
+        translate = partial(self.translate_opened, opened, job)
         return (await when_admitted(translate, raise_overloaded=False)).content
 
-    async def translate_opened(
-        self, opened: OpenedDocument, job: Job, allow_equal_languages: bool = True
-    ) -> DocumentTranslation:
+    async def translate_opened(self, opened: OpenedDocument, job: Job) -> DocumentTranslation:
         """Translate a file that `documents.open` has returned. Segments that cannot be translated stay unchanged.
 
-        If the file is in the target language, its text stays unchanged. If `allow_equal_languages` is False,
-        InvalidDocument is raised instead.
-
-        Raises: UnsupportedLanguage if no models translate from the language of the file; the errors of `translate`.
+        Raises: UnsupportedLanguage if the file is in the target language, or no models translate from its language; the
+            errors of `translate`.
         """
         async with deadline_at(job.deadline):
             (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
             if not whole.served:
                 self.routes_of(job.model).find(whole.source, job.target)
             if not whole.route:
-                if not allow_equal_languages:
-                    raise InvalidDocument(f"Source and target language are equal: {describe(whole.source)}")
-                return await self.documents.untranslated(job.caller, opened, whole.source)
+                raise UnsupportedLanguage(
+                    f"Source and target language are equal: {describe(whole.source)}",
+                    accepted="another target, or the language of the file as the source if it was not recognised",
+                )
 
             async def translate(texts: Sequence[SourceText]) -> list[Answer]:
                 return await self.translate_parts([(text, whole.route) for text in texts], job)

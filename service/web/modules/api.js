@@ -139,8 +139,16 @@ async function* connected(stream) {
   }
 }
 
+/** The keys of the messages of errors that readers see in their own language, by code. */
+const LOCALIZED = {
+  invalid_key: "error.invalid-key",
+  missing_key: "error.missing-key",
+  quota_exceeded: "error.quota",
+  unsupported_language: "error.languages",
+};
+
 function serviceError(body, status, retryAfter) {
-  const own = { invalid_key: "error.invalid-key", missing_key: "error.missing-key" }[body.code]; // in the reader's language
+  const own = LOCALIZED[body.code];
   const message = own ? localized(own) : (body.detail ?? body.error ?? localized("error.status", { status: String(status) }));
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const again = status === 429 || status === 503 ? (Number.isNaN(seconds) ? 2 : Math.max(seconds, 1)) : null;

@@ -64,8 +64,8 @@ def test_a_pass_and_its_logits_are_of_limited_size(small_model: Path, monkeypatc
     model = scorer.loaded.model
     sources, targets = sentences(70), sentences(70, seed=1)
     expected = scorer.score(sources, targets, EN_DE)
-    monkeypatch.setattr(pairs, "PASS_TOKENS", 100, raising=False)
-    monkeypatch.setattr(pairs, "MAX_LOGITS", 7 * model.vocabulary_size, raising=False)
+    monkeypatch.setattr(pairs, "PASS_TOKENS", 100)
+    monkeypatch.setattr(pairs, "MAX_LOGITS", 7 * model.vocabulary_size)
     passes: list[int] = []
     logits: list[int] = []
     encode, project = model.encode, model.embedding.project

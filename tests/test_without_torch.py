@@ -33,28 +33,6 @@ found = translator.translate_many(json.loads(sys.argv[2]), options=options, alig
 links = [[sentence.links for sentence in each.sentences] for each in found]
 print(json.dumps([[each.text, [one.text for one in each.alternatives], links] for each, links in zip(found, links)]))
 """
-SEARCH = """
-import json
-from dataclasses import replace
-from mt import Translator
-from mt.decoding.options import SearchOptions
-from mt.pipeline.constraint_compiler import ConstraintCompiler, RequiredTerm
-translator = Translator.load(sys.argv[1], "cpu")
-target = translator.tokenizer.target
-term = [RequiredTerm("Katze", 1, repeatable=True)]
-for options, prefix, terms in [
-    (dict(beam_size=3, n_best=2), "Mein alter Hund", ()),
-    (dict(beam_size=1, no_repeat_ngram=2), "", ()),
-    (dict(beam_size=3, no_repeat_ngram=1, min_length=9), "", ()),
-    (dict(beam_size=8, no_repeat_ngram=2), "Eine", term),
-]:
-    request = translator.request("My husband sees the cat.", options=SearchOptions(**options))
-    constraints = ConstraintCompiler(target).compile(terms, [], "de", 20) if terms else None
-    prefix = (*request.prefix, *target.encode(prefix))
-    translator.engine.submit(replace(request, prefix=prefix, constraints=constraints))
-    (result,) = translator.engine.drain()
-    print(json.dumps([target.decode(one.tokens) for one in result.hypotheses]))
-"""
 ENSEMBLE = """
 from mt import Translator
 from mt.errors import ModelError
@@ -79,14 +57,6 @@ def test_translations_are_those_with_torch() -> None:
     assert [others for _, others, _ in result] == [[one.text for one in item.alternatives] for item in expected]
     links = [[sentence.links for sentence in item.sentences] for item in expected]
     assert [item for _, _, item in result] == json.loads(json.dumps(links))
-
-
-def test_searches_are_those_with_torch() -> None:
-    result = run(SEARCH, str(FROZEN)).splitlines()
-    assert len(result) == 4 and "Katze" in result[-1]
-    code = SEARCH.replace('"cpu")', '"cpu", "float32", backend="torch")')
-    command = [sys.executable, "-c", "import sys\n" + code, str(FROZEN)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines() == result
 
 
 def test_an_ensemble_says_that_it_needs_torch() -> None:

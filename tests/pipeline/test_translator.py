@@ -21,12 +21,6 @@ from mt.pipeline.translator import PUBLIC_NAMES, start_engine
 from tests.conftest import search_results, sentences
 
 
-def test_samples(small_model: Path) -> None:
-    translator, text = Translator.load(small_model, "cpu", backend="torch"), "The dog sees the cat."
-    drawn = [translator.translate(text, options=SearchOptions(sample=True, seed=seed)).text for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
 def test_sentences_are_drawn_by_numbers_of_their_own(small_model: Path) -> None:
     """Where all began with the same number, and the model says the same of each, all would begin alike."""
     translator = Translator.load(small_model, "cpu", backend="torch")

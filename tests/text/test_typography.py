@@ -71,6 +71,7 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("Hallo!", "Hello", "en", "Hello!"),
         ("Stop?!", "Arrête.", "fr-CA", "Arrête ?!"),
         ("Stop!!!", "Arrête !!", "fr", "Arrête !!!"),
+        ("Stop!", "Halt!!!", "de", "Halt!"),
         ("Go!", "Gehst du?", "de", "Gehst du?"),
         ("Assieds-toi !", "Sit down.", "en", "Sit down!"),
         ("Er rief: „Hilfe!“", 'He called, "Help."', "en", 'He called, "Help!"'),

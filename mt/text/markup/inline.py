@@ -22,7 +22,6 @@ _GLUED = re.compile(r"\A([,;:!?)])(?=[^\W\d_]{2})")  # after a tag, as in `<b>Si
 _BRACKET = re.compile(r"(?<=[^\W\d_]{3})(?=[\[(]\Z)")  # before a tag, as in `dog(<i>old</i>)`
 _NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # an empty element directly after it is not a word
 _REVISED = frozenset({"del", "ins", "s", "strike", "u"})  # elements around deleted and inserted words
-_SEPARATORS = "|·•"  # of items, as in `<a>Help</a>|<a>Contact</a>`
 END_MARK = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _NO_WORD_BEFORE = re.compile(r"""[\w(\[{¿¡«„“‘]|"\w|'(?!s\b)\w""", re.IGNORECASE)  # nor one directly before it
 
@@ -301,8 +300,6 @@ def _touch(tags: Sequence[InlineItem[PartType]], before: str, after: str) -> boo
 def _look_like_code(before: str, after: str) -> bool:
     """Return whether two texts would look like code if they were joined, as in `Name:the`, `dog1` and `dog[a]`."""
     last, first = before[-1:], after[:1]
-    if last and first and (last in _SEPARATORS or first in _SEPARATORS):
-        return any(len(text) > 1 and text.isalpha() for text in (before[-2:], after[:2]))  # not |x|
     if first and first in "[(" and last.islower():
         return len(before) > 2 and before[-3:].isalpha()
     if not first.isalnum() or not last or (first.isdigit() and before[-2:-1].isdigit()):

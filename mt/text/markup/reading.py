@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 
 from mt.text.clauses import divides_lines
 from mt.text.markup.attributes import MarkupLanguages, language_attributes, text_attributes
@@ -30,6 +30,9 @@ _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 BULLET = re.compile(r"\s*(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]")
 _LINE_OF_LIST = re.compile(rf"[ \t\f\r]*\n(?={BULLET.pattern})")
+_SEPARATOR = re.compile(  # of the items of a menu
+    r"(?:[»›→>|·•/]|&(?:bull|gt|middot|raquo|rarr|rsaquo|#183|#187|#8250);)(?:(?:\s|&nbsp;)+|\Z)(?=[^\W\d_a-zß-ÿ]|\Z)"
+)
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources of Android, quotes around spaces
 _ESCAPES = {"n": "\n", "t": "\t"}
@@ -209,9 +212,11 @@ class TokenReader:
         before, body, after = split_whitespace(source, _HTML_SPACE)
         self._append_text(before)
         if self.dialect.backslashes:
-            for piece in _SYNTAX.split(body):
-                if piece in ("\\n", '"'):
-                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=piece != '"'))
+            for piece, following in pairwise([*_SYNTAX.split(body), ""]):
+                if piece == '"':
+                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,)))
+                elif piece == "\\n":
+                    self._break((piece,), following)
                 else:
                     for part in split_whitespace(piece, _HTML_SPACE):
                         self._append_text(part)
@@ -245,15 +250,8 @@ class TokenReader:
         elif token.kind is TokenKind.EXPRESSION:
             self.items.append(InlineItem(InlineKind.KEPT, parts, " ".join(token.source.split())))
         elif token.name == "br" and not self.dialect.xml:
-            before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
             following = next((one.source for one in self.tokens[number + 1 : number + 4] if one.source[0] != "<"), "")
-            ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])
-            begins = before is not None and divides_lines(before.text, following, self.languages.source)
-            if ends or begins or BULLET.match(following):
-                self._flush()
-                self.parts += parts
-            else:
-                self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
+            self._break(parts, following)
         elif token.kind is TokenKind.EMPTY and token.name in self.dialect.spaces and not token.attributes:
             self.items.append(InlineItem(InlineKind.TEXT, parts, " "))
         elif token.kind is TokenKind.EMPTY and token.name in self.dialect.breaks:
@@ -262,6 +260,17 @@ class TokenReader:
             lost = token.kind is TokenKind.START and self.elements.end[number] != number + 1
             stands = StandsForWord.NEVER if lost else self.dialect.stands_for_word(token.name)
             self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, stands=stands))
+
+    def _break(self, parts: tuple[Part, ...], following: str) -> None:
+        """Append a line break, or end the text there if the line before it ends one or `following` begins one."""
+        before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
+        ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])
+        begins = before is not None and divides_lines(before.text, following, self.languages.source)
+        if ends or begins or BULLET.match(following):
+            self._flush()
+            self.parts += parts
+        else:
+            self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
 
     def _opening(self, number: int) -> tuple[Part, ...]:
         """Return the parts of the first tag of an element that is not translated.
@@ -305,7 +314,8 @@ class TokenReader:
     def _flush(self) -> None:
         items, self.items, self.depth = self.items, [], 0
         if not self.dialect.messages:
-            self._add(items, self._decode)
+            for group in _menu_items(items):
+                self._add(group, self._decode)
             return
         for part, translated, decode_part in split_items(items, self._decode):
             if translated:
@@ -329,6 +339,31 @@ class TokenReader:
         if self.dialect.literal and not self.dialect.backslashes:
             return decode_nothing
         return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)
+
+
+def _menu_items(items: Sequence[InlineItem[Part]]) -> list[list[InlineItem[Part]]]:
+    """Divide a menu such as `<a>Home</a> » <a>Cars</a><a>Help</a>` at separators and links. Other items are one group.
+
+    Between its elements, a menu has only separators, and after the last one a text.
+    """
+    groups: list[list[InlineItem[Part]]] = [[]]
+    depth, begun = 0, False
+    for number, item in enumerate(items):
+        depth += (item.kind is InlineKind.OPEN) - (item.kind is InlineKind.CLOSE)
+        if item.kind is not InlineKind.TEXT or depth or item.text.isspace():
+            begins = begun and depth == 1 and item.kind is InlineKind.OPEN and item.divides == "a"
+            if begins and not any(one.text[:1].islower() for one in items[number + 1 : number + 3]):
+                groups.append([])
+            groups[-1].append(item)
+            begun = begun or item.has_words
+            continue
+        separator = _SEPARATOR.match(item.text)
+        if separator is None or not begun:
+            return [list(items)]
+        pieces = separator[0], item.text[separator.end() :]
+        groups += [[InlineItem(InlineKind.TEXT, (piece,), piece)] if piece else [] for piece in pieces]
+        begun = bool(pieces[1])
+    return groups
 
 
 def _holds_code(value: str) -> bool:

@@ -12,6 +12,7 @@ from mt.languages import likely_script
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative, with_text
+from mt.pipeline.term_words import once
 from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
 from mt.pipeline.unknown_words import copy_unknown_words
 from mt.pipeline.variants import (
@@ -93,7 +94,10 @@ async def translate_sentence(
     if alternatives is None:
         return (keep_source(sentence, analysis.matches),)
     languages = context.source, context.target
-    alternatives = tuple(with_text(one, titles.write_titles(sentence, one.text, languages)) for one in alternatives)
+    alternatives = tuple(
+        with_text(one, once(sentence, analysis.matches, titles.write_titles(sentence, one.text, languages)))
+        for one in alternatives
+    )
     if lowered:
         alternatives = tuple(
             replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))

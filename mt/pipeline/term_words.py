@@ -60,10 +60,11 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
     for match in missing_terms(matches, text, language):
         translation = match.translation or ""
         weights = links.weights_from((match.begin, match.end))
-        units = sorted(_units_of_term(match, links), key=lambda unit: -weights[unit])
+        units = _units_of_term(match, links)
+        units.sort(key=lambda unit: (links.right[unit][1] - links.right[unit][0] < _MIN_BANNED_LETTERS, -weights[unit]))
         place = next((place for unit in units for place in _find_unit(text, links, unit, taken)), None)
         if place is not None:
-            begin, end = place
+            begin, end = _with_copy(text, place, links.source[match.begin : match.end])
             form = inflected_forms(translation, language, match.number)[0]
             written = case_variants(form)[-1 if begin == 0 else 0]
             text = text[:begin] + written + text[end:]
@@ -76,6 +77,24 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
     for match in missing_terms(matches, text, language):  # a substituted term is not found if letters adjoin it
         text = f"{text} {match.translation}".strip()
     return text
+
+
+def once(source: str, matches: Iterable[TermMatch], text: str) -> str:
+    """Return a translation without copied names beside the terms, as in `New Neu-York` and `Herr Herr Braun`."""
+    for match in matches:
+        words = (match.translation or "").split()
+        copies = {word for word in source[match.begin : match.end].split() if word[0].isupper()} - set(words)
+        copies |= {word for word in words[:1] if word not in words[1:] and len(words) > 1}
+        if copies and match.translation in text:
+            copy, term = "|".join(map(re.escape, copies)), re.escape(match.translation or "")
+            text = re.sub(rf"(?<!\w)(?:{copy}) (?={term})|(?<={term}) (?:{copy})(?!\w)", "", text)
+    return text
+
+
+def _with_copy(text: str, place: Range, term: str) -> Range:
+    """Return the range of the words around `place` that are a copy of a term, or `place`."""
+    copies = [(match.start(), match.end()) for match in re.finditer(rf"{re.escape(term)}(?:['’]?s)?\b", text)]
+    return next(((begin, end) for begin, end in copies if begin <= place[0] < end), place)
 
 
 def _units_of_term(term: TermMatch, links: UnitLinks) -> list[int]:

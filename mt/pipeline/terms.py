@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from os.path import commonprefix
 
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
@@ -217,7 +218,7 @@ async def search_with_terms(
 
 
 def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether a search with terms lost the end of its sentence, or wrote the beginning of a banned word.
+    """Return whether a search with terms lost the end of its sentence, or wrote a form of a banned word.
 
     A model that does not know a term may end the sentence after it. `least` is the least width of a complete text.
     """
@@ -226,7 +227,11 @@ def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Se
     return (
         (text[-1:].isalnum() and not source[-1:].isalnum())
         or repetition.text_width(text) < least
-        or any(0 < len(ban) - len(word) <= _MOST_CUT and ban.startswith(word) for word in words for ban in banned)
+        or any(
+            word != ban and abs(len(ban) - len(word)) <= _MOST_CUT and commonprefix([ban, word]) in (ban, word)
+            for word in words
+            for ban in banned
+        )
     )
 
 

@@ -72,7 +72,7 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
                 begin, new = found.start("first"), f"{first[0]}{new}"
         translation = f"{translation[:begin]}{new}{translation[found.start('name') :]}"
         place = begin + len(new) + len(match["name"])
-    if place and target in _ADDRESS:
+    if target in _ADDRESS:
         adjective, endings = _ADDRESS[target]
         translation = adjective.sub(lambda one: one[1] + endings[one[2] in _TITLES[target][1]], translation)
     return translation

@@ -153,6 +153,10 @@ def test_a_search_that_damages_a_sentence_is_not_used(
         ("The contracts were signed in May.", {"contract": "Vertrag"}, r"Die Verträge wurden im Mai unterzeichnet\."),
         ("Please sign both delivery notes.", {"delivery note": "Lieferschein"}, r".* beide Lieferscheine\."),
         ("Mr Smith signed the contract.", {"contract": "Kontrakt"}, r"Herr Smith unterschrieb den Kontrakt\."),
+        # No part of a name is left beside its translation.
+        ("I live in New York.", {"New York": "Neu-York"}, r"Ich wohne in Neu-York\."),
+        ("Dear Mr Brown, thank you.", {"Mr Brown": "Herr Braun"}, r"Sehr geehrter Herr Braun, danke\."),
+        ("The Red Cross helps.", {"Red Cross": "Rotkreuz"}, r"Der Rotkreuz hilft\."),
     ],
 )
 def test_a_term_has_a_form_that_fits_its_source(

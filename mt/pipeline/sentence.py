@@ -82,8 +82,11 @@ async def translate_sentence(
         parts = await _translate_in_parts(sentence, fits, context, kept)
         if parts:
             return parts
-    lowered = casing.lower_capitals(sentence, context.source, kept, context.knows_word)
+    lowered = casing.lower_capitals(sentence, context.source, kept, context.known_pieces)
     untitled = None if lowered else casing.lower_title_case(sentence, context.source, kept)
+    if lowered:  # london or London: the words may be names
+        plain = lowered[:1] + casing.lower_all(lowered, context.source, kept)[1:]
+        untitled = plain if plain != lowered else None
     variants = [
         context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
         for text in [lowered or sentence, *([untitled] if untitled else [])]
@@ -95,7 +98,7 @@ async def translate_sentence(
         return (keep_source(sentence, analysis.matches),)
     languages = context.source, context.target
     alternatives = tuple(
-        with_text(one, once(sentence, analysis.matches, titles.write_titles(sentence, one.text, languages)))
+        with_text(one, once(sentence, analysis.matches, titles.write_titles(lowered or sentence, one.text, languages)))
         for one in alternatives
     )
     if lowered:

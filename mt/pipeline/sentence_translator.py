@@ -70,7 +70,7 @@ class SentenceTranslator:
             return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
         translated = await self._translate_marked(part, no_break_spaces)
         is_kept = strings.keeps_marks(part.text, translated.best.text)
-        is_usual = is_kept and not strings.has_unusual_marks(part.text, self.context.knows_word)
+        is_usual = is_kept and not strings.has_unusual_marks(part.text, self.context.known_pieces)
         if is_usual or self._has_marked_term(part):
             return translated
         other = await self._translate_marked(part, no_break_spaces, marks=True)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from os.path import commonprefix
 
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
@@ -228,7 +227,7 @@ def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Se
         (text[-1:].isalnum() and not source[-1:].isalnum())
         or repetition.text_width(text) < least
         or any(
-            word != ban and abs(len(ban) - len(word)) <= _MOST_CUT and commonprefix([ban, word]) in (ban, word)
+            0 < abs(len(ban) - len(word)) <= _MOST_CUT and (ban.startswith(word) or word.startswith(ban))
             for word in words
             for ban in banned
         )

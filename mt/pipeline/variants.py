@@ -82,10 +82,11 @@ class SentenceContext:
         kept = [expanded.normalised_range(*text.original_range(*place)) for place in kept]
         return unify_numbers(expanded, (self.source, self.target), kept)
 
-    def knows_word(self, word: str) -> bool:
-        """Return whether the model has read a source word: it is one token, or its tokens occurred side by side."""
+    def known_pieces(self, word: str) -> int:
+        """Return the number of tokens of a source word, or 0 if they never occurred side by side in training text."""
         ids = self.tokenizer.encode(word)
-        return len(ids) == 1 or (self.bigrams is not None and not any(self.bigrams.new_pairs(self.source, ids)[1:-1]))
+        known = self.bigrams is not None and not any(self.bigrams.new_pairs(self.source, ids)[1:-1])
+        return len(ids) if len(ids) == 1 or known else 0
 
     def request(self, text: str, options: SearchOptions) -> Request:
         source = self.encode(text)

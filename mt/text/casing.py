@@ -23,6 +23,10 @@ _LANGUAGES_OF_CODES = frozenset({"de", "en"})
 _SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]| [×x] [A-Z\d]|\.?$)")
 _AFTER_NUMBER = re.compile(r"(?<=\d )(?:\w\w?|[JF]\w+uary|March|April|May|June|July|August|\w+ember|October)\b")
 _PROHIBITION = re.compile(r"No [a-z]+(?: [a-z]+)?[.!]*")  # No food! was read as food
+_TITLE = re.compile(
+    r"\b(?i:dr|madame|mademoiselle|mlle|mme|monsieur|mrs?|ms|prof)\b\.?(?: (?!and\b|et\b|und\b)\w)?"
+    r"|\b(?:herrn?|frau)(?= [A-ZÄÖÜ])|(?:\A|(?<=[a-zé] ))[Mm]\. \w"
+)
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS = frozenset(
     """AI API ASAP ATM BIOS CEO CIA CPU DIY DNA EU FAQ FIFA GPU HIV IBM ID IEEE IP ISO IQ NASA NATO OPEC PIN RAM ROM SIM
@@ -39,13 +43,14 @@ _TITLED = frozenset({"", "en"})  # languages with headlines in Title Case: "Er s
 
 
 def lower_capitals(
-    sentence: str, language: str, kept: Sequence[Range] = (), knows: Callable[[str], bool] = lambda word: False
+    sentence: str, language: str, kept: Sequence[Range] = (), pieces: Callable[[str], int] = lambda word: 0
 ) -> str | None:
     """Return a sentence in ALL CAPS converted to sentence case, or None if the sentence is not in ALL CAPS.
 
     Known acronyms, words without a vowel, words of mixed case such as `kWh`, protected spans, and the ranges `kept`
     keep their case. The result for a sentence of one or two short words is None, because the words may be codes, unless
-    they have four letters or more and the model `knows` them in lower or title case, as in `EXIT`.
+    they have four letters or more and the model knows them in lower or title case, as in `EXIT`. `pieces` is the number
+    of pieces of a word that the model knows, or 0. Of `london` and `London`, the word of fewer pieces is written.
     """
     if _has_lower_word(sentence):
         return None
@@ -58,9 +63,11 @@ def lower_capitals(
     is_long = len(plain) >= _LEAST_WORDS and max(map(len, plain)) > _LEAST_LONG
     is_long = is_long or max(map(len, plain)) >= _LONG_WORD
     least = _LEAST_LONG if len(plain) <= _LEAST_WORDS else 0  # THE DOG IS BIG
-    if not is_long and not all(len(w) > least and (knows(w.lower()) or knows(w.title())) for w in plain):
+    if not is_long and not all(len(w) > least and (pieces(w.lower()) or pieces(w.title())) for w in plain):
         return None
-    return _lower_words(sentence, words, language, {word for word in long if _is_code(word) or is_mixed_case(word)})
+    fixed = {word for word in long if _is_code(word) or is_mixed_case(word)}
+    lowered = _lower_words(sentence, words, language, fixed, pieces=pieces)
+    return _TITLE.sub(lambda title: title[0].title(), lowered)
 
 
 def raise_capitals(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
@@ -172,7 +179,12 @@ def _in_title_case(word: str) -> bool:
 
 
 def _lower_words(
-    sentence: str, words: Sequence[re.Match[str]], language: str, kept: set[str], is_headline: bool = True
+    sentence: str,
+    words: Sequence[re.Match[str]],
+    language: str,
+    kept: set[str],
+    is_headline: bool = True,
+    pieces: Callable[[str], int] = lambda word: 0,
 ) -> str:
     """Return `sentence` with `words` in lower case, except words in `kept`, and "I" in English.
 
@@ -183,7 +195,9 @@ def _lower_words(
     for number, word in enumerate(words):
         text = word[0]
         if text not in kept:
-            text = _lower(text, language)
+            forms = [_lower(text, language), _lower(text, language).replace("ss", "ß")]
+            forms = [forms[0], raise_first(forms[0], language), forms[1], raise_first(forms[1], language)]
+            text = min(forms, key=lambda form: pieces(form) or len(text) + 1)
             text = raise_first(text, language) if number == 0 and is_headline else text
         parts += [sentence[end : word.start()], text]
         end = word.end()

@@ -17,7 +17,10 @@ _MISTAKES = frozenset("dame femme frau gentleman her herr homme lady lord mann m
 _CHARACTERS = frozenset("Bean Doubtfire Marvel Potato Right Robot Spock Tussauds".split())  # they keep their titles
 _AND = "(?:and|et|und)"
 _DEGREES = r"(?:(?:Dr|Prof)\b\.? )*"
-_NAME = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ][^\W\d_]+?"
+_NAME = (  # or a placeholder
+    r"(?:(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ][^\W\d_]+?|\{\{?[^{}]{1,50}\}?\}|\[[^\[\]]{1,50}\]|<[^<>]{1,50}>"
+    r"|%(?:\d\$)?[@s]|%\(\w+\)s|[$:]\w+)"
+)
 _ROLE = re.compile(
     r"Ambassador|Botschafter|Bürgermeister|Chair|Direktor|Do[ck]tor|General|Judge|Justice|Kanzler|Kolleg|Kommissar|Lehrer"
     r"|Ma[iy]or|Minist|Nachbar|Ober\b|Pfarrer|Pr[äeé]sident|Profess|Richter|Secretary|Speaker|Vater|Vorsitzend|Wirt"
@@ -63,7 +66,7 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
             begin, new = found.start("title"), found["title"] + " "
         elif _is_title(found["title"]):
             begin, new = found.start("title"), _written(match, target) + " "
-        elif _GREETING.match(_clause(translation, begin)):
+        elif _GREETING.match(_clause(translation, begin)) or match[0] == source:
             new = _written(match, target) + " "
         if match["first"] and found["first"] and _is_title(found["first"]):
             first = _TITLES[target][match["first"] in _TITLES[language][1]]

@@ -32,11 +32,22 @@ def test_capitals_are_lowered(language: str, sentence: str, expected: str | None
     assert lower_capitals(sentence, language) == expected
 
 
-def test_short_words_in_capitals_are_lowered_if_the_model_knows_them() -> None:
-    knows = {"exit", "open", "on", "Haus", "it", "is"}.__contains__
-    assert lower_capitals("IT IS ON", "en", knows=knows) == "It is on"
-    found = [lower_capitals(text, "en", knows=knows) for text in ("EXIT", "HAUS", "OPEN EXIT!", "IKEA", "ON")]
-    assert found == ["Exit", "Haus", "Open exit!", None, None]
+def test_words_in_capitals_get_the_form_that_the_model_knows_best() -> None:
+    pieces = dict.fromkeys(("exit", "open", "on", "Haus", "it", "is", "London", "groß", "Fußweg", "auf"), 1)
+    pieces |= {"london": 3, "gross": 2, "mr": 2, "Mr": 2}
+    assert lower_capitals("IT IS ON", "en", pieces=lambda word: pieces.get(word, 0)) == "It is on"
+    for text, expected in (
+        ("EXIT", "Exit"),
+        ("HAUS", "Haus"),
+        ("OPEN EXIT!", "Open exit!"),
+        ("IKEA", None),
+        ("ON", None),
+        ("IT IS ON IN LONDON", "It is on in London"),
+        ("IS MR. AND MRS. JONES IT", "Is Mr. and Mrs. Jones it"),
+        ("GROSS AUF FUSSWEG", "Groß auf Fußweg"),
+        ("M. DUPONT, 5 M. LONG", "M. Dupont, 5 m. long"),
+    ):
+        assert lower_capitals(text, "", pieces=lambda word: pieces.get(word, 0)) == expected
 
 
 @pytest.mark.parametrize(

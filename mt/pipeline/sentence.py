@@ -96,11 +96,14 @@ async def translate_sentence(
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
         return (keep_source(sentence, analysis.matches),)
-    languages = context.source, context.target
-    alternatives = tuple(
-        with_text(one, once(sentence, analysis.matches, titles.write_titles(lowered or sentence, one.text, languages)))
-        for one in alternatives
-    )
+    languages, first = (context.source, context.target), sentence.partition(" ")[0]
+    greeting = context.phrases and titles.is_greeting(first) and context.phrases.translate(first, *languages)
+
+    def finished(text: str) -> str:
+        text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
+        return once(sentence, analysis.matches, titles.write_titles(lowered or sentence, text, languages))
+
+    alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
     if lowered:
         alternatives = tuple(
             replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
@@ -375,7 +378,12 @@ async def _translate_in_parts(
 
 
 def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of a sentence such as `Weight: 4.5 kg` whose label is a phrase of the model, otherwise []."""
+    """Return the parts of a sentence after a label that is a phrase of the model, or after a greeting, otherwise [].
+
+    `Weight: 4.5 kg` has such a label, and `Dear {name}, thank you.` such a greeting.
+    """
+    if end := titles.end_of_greeting(sentence, protect.find_spans(sentence, kept)):
+        return [TextPart(sentence[:end], False), TextPart(" ", True), TextPart(sentence[end + 1 :], False)]
     label, colon, rest = sentence.partition(": ")
     if not (colon and rest.strip() and context.phrases) or any(begin < len(label) for begin, _ in kept):
         return []

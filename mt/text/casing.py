@@ -17,6 +17,7 @@ _FIRST_WORD = re.compile(r"[\W_]*([^\W\d_][^\s]*)")
 _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most sentences with a long word in lower case
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
+_ENGLISH_ME = re.compile(r"I\b(?!\.)")
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 # A letter with a meaning of its own: G 1/2", Plan B, Size: M, L, (B × H). In other languages, single letters are words.
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
@@ -127,7 +128,7 @@ def as_clause(translation: str, clause: str, language: str, is_first: bool) -> s
     begin with a German noun. The punctuation that ends `clause` replaces a final full stop, or is added.
     """
     first = translation.split(maxsplit=1)[:1]
-    if first and not is_first and clause[:1].islower() and may_lower(first[0], language):
+    if first and not is_first and (clause[:1].islower() or _ENGLISH_ME.match(clause)) and may_lower(first[0], language):
         translation = translation[0].lower() + translation[1:]
     mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""
     if mark and translation[-1:].isalnum():

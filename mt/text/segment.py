@@ -81,6 +81,7 @@ _LABEL = re.compile(
     r"\A\W{0,5}(?:(?:VERY|IMPORTANT|PLEASE) ){0,2}(?:NOTE|WARNING|CAUTION|IMPORTANT|DANGER|ACHTUNG|WARNUNG|HINWEIS"
     r"|WICHTIG|VORSICHT|REMARQUE|ATTENTION|AVERTISSEMENT)[ \u00a0\u202f]?:\s+(?=.*[a-zß-ÿ]{2})"
     r"|\A\*[a-zß-ÿ][^*\n]{0,40}\*\s+(?=[A-Z]\w{0,3}\b)"  # *sighs* I know
+    r"|\A(?:\([^()\d]{3,40}\)|\[[^\[\]\d]{3,40}\])\s+(?=[A-ZÀ-ÖØ-Þ][\w'’]* )"  # (laughs) I know
 )
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
@@ -90,7 +91,10 @@ _EMPHASIS = re.compile(
     r"((?<!\w)(?:[*_]{1,3}|'{3})(?=\w)|(?<!\S)\*?\.\*)"
     rf"|(?<=\S)(?:[*_~]{{1,3}}|'{{3}}|(?:\[/(?:{BBCODE})\]){{1,3}})(?=\s|\Z)"
 )
-_AFTER_EMOJI = re.compile(rf"(?<=[^\W_])\s(?!{_HEART})[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*\s+(?=[A-ZÀ-ÖØ-Þ])")
+_AFTER_EMOJI = re.compile(  # before a capital, or several of them
+    rf"(?<=[^\W_])\s(?:(?!{_HEART})(?:\d\ufe0f?\u20e3|[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*)\s+(?=[A-ZÀ-ÖØ-Þ])"
+    rf"|(?:[{_EMOJI}]\ufe0f?){{2,}}\s+(?=[^\W\d_]))"
+)
 
 
 @dataclass(frozen=True, slots=True)

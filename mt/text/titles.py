@@ -1,11 +1,12 @@
 """Titles of people, which small models copy or confuse: `Mr Smith` stayed in German, or became `Frau Smith`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
+from mt.text.protect import ProtectedSpan
 
 _TITLES = {  # of men and of women; the first is written
     "de": (("Herr", "Herrn"), ("Frau",)),
@@ -26,6 +27,7 @@ _ROLE = re.compile(
     r"|Ma[iy]or|Minist|Nachbar|Ober\b|Pfarrer|Pr[äeé]sident|Profess|Richter|Secretary|Speaker|Vater|Vorsitzend|Wirt"
 )
 _GREETING = re.compile(r"(?:bonjour|bonsoir|ch[eè]re?|dear|good|guten?|hallo|hello|hi|lieber?|merci|sehr|thanks?)\b")
+_MOST_GREETING = 3  # words before a name
 _SUBJECT = re.compile(r"(?:^|\b(?:are|can|could|did|does|has|had|is|must|should|was|will|would|hat|ist|est|a|que)) $")
 _OBJECT = re.compile(r"\b(?:about|ask|avec|by|call|de|for|from|meet|of|par|pour|tell|to|with|à) $")
 _VERB = re.compile(r"(?: [A-Z]\S*){0,3} (?:are|ca[mn]e?|did|ha[ds]|is|may|must|sa[iy][ds]?|was|w[eio]\w+|\w+ed)\b")
@@ -79,6 +81,18 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
         adjective, endings = _ADDRESS[target]
         translation = adjective.sub(lambda one: one[1] + endings[one[2] in _TITLES[target][1]], translation)
     return translation
+
+
+def is_greeting(word: str) -> bool:
+    return _GREETING.fullmatch(word.lower()) is not None
+
+
+def end_of_greeting(sentence: str, spans: Sequence[ProtectedSpan]) -> int:
+    """Return the end of a greeting such as `Dear Mr {name},` before the rest of a sentence, otherwise 0."""
+    if not spans or not _GREETING.match(sentence.lower()) or sentence[spans[0].end :][:2] != ", ":
+        return 0
+    words = sentence[: spans[0].begin].split()
+    return spans[0].end + 1 if len(words) <= _MOST_GREETING and "," not in "".join(words) else 0
 
 
 @cache

@@ -125,7 +125,8 @@ def mend_marks(source: str, translation: str, language: str) -> str:
 
     The lost mark of a quotation is written, and spaces of a dash between words. Longer runs of `!` and `?` than those
     of the source are shortened, and spaces after opening quotes removed. A bracket or quotation mark that the source
-    closes at its end is closed. The `!`, `?` or full stop that ends the source ends the translation.
+    closes at its end is closed. The `!`, `?`, comma, colon or full stop that ends the source ends the translation. Runs
+    such as `?!` are those of the source, if their numbers are equal.
     """
     for literal in _LITERAL.findall(source):
         quoted = rf"[„“\"'«‘] ?{re.escape(literal)} ?[“”\"'»’]"
@@ -139,11 +140,17 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _SPACED_QUOTE.sub('"', translation)
     if translation.count('"') % 2:
         translation = _with_paired_quotes(source, translation)
+    runs = _MARKS.findall(source)
+    if max(map(len, runs), default=1) > 1 and len(_MARKS.findall(translation)) == len(runs):
+        left = iter(runs)
+        translation = _MARKS.sub(lambda _: next(left), translation)
     if _MARK_RUN.search(translation):
         longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
     if not (translation[-1:].isalnum() or translation[-1:] in _KNOWN_ENDS):
         return translation
+    if source[-1:] in ",:" and source[-2:-1].isalnum() and translation[-1:] not in ";!?":
+        return _with_final_pause(source, translation, language)
     end = _end_of(source)
     if end["closing"]:
         translation = _with_closing_mark(source, end, translation, language)
@@ -156,6 +163,14 @@ def _with_paired_quotes(source: str, translation: str) -> str:
         half = rf'(?<![\w"„“«]){re.escape(words)}"|"{re.escape(words)}(?![\w"”“»])'
         translation = re.sub(half, f'"{words}"'.replace("\\", r"\\"), translation)
     return translation
+
+
+def _with_final_pause(source: str, translation: str, language: str) -> str:
+    """Write the comma or colon that ends a source, which may be within the translation, as in `Hallo, Tom`."""
+    if source[-1] == "," and source.count(",") == translation.count(",") == 1:
+        translation = translation.replace(", ", " ")
+    space = " " if source[-1] == ":" and primary_language(language) == "fr" else ""
+    return translation.removesuffix(".") + space + source[-1]
 
 
 def _with_closing_mark(source: str, wanted: re.Match[str], translation: str, language: str) -> str:

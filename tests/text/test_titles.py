@@ -2,7 +2,8 @@
 
 import pytest
 
-from mt.text.titles import lost_titled_names, titled_names, write_titles
+from mt.text.protect import find_spans
+from mt.text.titles import end_of_greeting, lost_titled_names, titled_names, write_titles
 
 
 @pytest.mark.parametrize(
@@ -82,3 +83,17 @@ def test_lost_titled_names(language: str, source: str, translation: str, lost: l
 )
 def test_titled_names(text: str, expected: bool) -> None:
     assert any(titled_names(text, "en-GB")) is expected and not any(titled_names(text, "it"))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "end"),
+    [
+        ("Dear Mr {name}, thank you.", 15),
+        ("Hello %s, it is here.", 9),
+        ("Hello %s", 0),
+        ("Hello, the file %s, it is here.", 0),
+        ("See %s, it is here.", 0),
+    ],
+)
+def test_end_of_greeting(sentence: str, end: int) -> None:
+    assert end_of_greeting(sentence, find_spans(sentence)) == end

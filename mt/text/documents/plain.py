@@ -30,6 +30,8 @@ _INLINE = re.compile(
 )
 _TAG_NAME = re.compile(r"[a-z]+", re.IGNORECASE)
 _DIALOGUE = re.compile(r"[ \t]*[-–—][ \t]*")
+_SPEAKER = re.compile(r"[ \t]*(?:[-–—♪]|[A-ZÀ-ÖØ-Þ][A-ZÀ-ÖØ-Þ .'’\d]{1,30}:|[(\[][^()\[\]\n]*[)\]]\s*(?:\n|\Z))")
+_REMARK = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|♪.*♪)\s*")
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LOCALE = re.compile(r'("@@locale"[ \t\r\n]*:[ \t\r\n]*")([\w-]+)')
 _JSON_COLON = re.compile(r"[ \t\r\n]*:")
@@ -107,8 +109,8 @@ def _breaks_in_paragraph(lines: Sequence[re.Match[str]]) -> Iterator[tuple[int, 
 def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse SubRip or WebVTT. Each cue is a segment, or several segments.
 
-    In SubRip, text after an empty line belongs to the cue before it. A cue is split at a line break after the end of a
-    sentence, and before the dash of a new speaker. Other line breaks are placed by alignment, like tags. The library
+    In SubRip, text after an empty line belongs to the cue before it. A cue is split at a line break after a sentence
+    or a remark, and before a speaker or a remark. Other line breaks are placed by alignment, like tags. The library
     pysubs2 is not used, because it drops notes, styles, regions and settings of cues, and reformats times.
 
     Raises: DocumentError if the content has no cues.
@@ -228,11 +230,11 @@ def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
             ended = False
         text = _read_text(cue[place : match.start()], begins=not items)
         if text and text[-1].text.strip():
-            ended = END_MARK.search(text[-1].text) is not None
+            ended = bool(END_MARK.search(text[-1].text) or _REMARK.fullmatch(text[-1].text))
         items += text
         place = match.end()
         if match["line"]:
-            if ended or _DIALOGUE.match(cue, place):
+            if ended or _SPEAKER.match(cue, place):
                 flush()
                 document.keep(match[0])
             else:

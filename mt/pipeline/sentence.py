@@ -98,10 +98,12 @@ async def translate_sentence(
         return (keep_source(sentence, analysis.matches),)
     languages, first = (context.source, context.target), sentence.partition(" ")[0]
     greeting = context.phrases and titles.is_greeting(first) and context.phrases.translate(first, *languages)
+    fixed = [(sentence[one.begin : one.end], one.translation or "") for one in analysis.matches if one.translation]
+    fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)
 
     def finished(text: str) -> str:
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
-        return once(sentence, analysis.matches, titles.write_titles(lowered or sentence, text, languages))
+        return once(fixed, titles.write_titles(lowered or sentence, text, languages))
 
     alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
     if lowered:

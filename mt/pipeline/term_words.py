@@ -79,15 +79,18 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
     return text
 
 
-def once(source: str, matches: Iterable[TermMatch], text: str) -> str:
-    """Return a translation without copied names beside the terms, as in `New Neu-York` and `Herr Herr Braun`."""
-    for match in matches:
-        words = (match.translation or "").split()
-        copies = {word for word in source[match.begin : match.end].split() if word[0].isupper()} - set(words)
-        copies |= {word for word in words[:1] if word not in words[1:] and len(words) > 1}
-        if copies and match.translation in text:
-            copy, term = "|".join(map(re.escape, copies)), re.escape(match.translation or "")
-            text = re.sub(rf"(?<!\w)(?:{copy}) (?={term})|(?<={term}) (?:{copy})(?!\w)", "", text)
+def once(terms: Iterable[tuple[str, str]], text: str) -> str:
+    """Return a translation without copied names beside `terms`, as in `New Neu-York` and `Herr Herr Braun`.
+
+    Each term is a pair (source, translation).
+    """
+    for source, translation in terms:
+        words = translation.split()
+        copies = {word for word in source.split() if word[0].isupper()} - set(words)
+        if translation in text and (copies or len(set(words)) == len(words) > 1):
+            first, last = ("|".join(map(re.escape, {*copies, *edge})) for edge in (words[:1], words[-1:]))
+            term = re.escape(translation)
+            text = re.sub(rf"(?<!\w)(?:{first}) (?={term})|(?<={term}) (?:{last})(?!\w)", "", text)
     return text
 
 

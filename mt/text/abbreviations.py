@@ -14,7 +14,9 @@ from mt.text.word_tables import read_tables
 _LONGEST = 16  # characters of an abbreviation and the spaces after it
 _SPACE = "[ \u00a0\u202f]"
 _BEFORE, _AFTER = rf"(?={_SPACE}[+(]?\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
-_GOES_ON = r"(?:and|bis|de[rs]|et|f|ff|im|in|of|sowie|to|und)\b"  # after a number that is a code: see p. 5 and 6
+_GOES_ON = (  # after a number that is a code: see p. 5 and 6
+    r"(?:and|are|bis|can|costs?|de[rs]|et|f|ff|has|i[mns]|ist|of|sowie|to|und|wa[rs]|were|will)\b"
+)
 _CODE = rf"(?={_SPACE}?\d[\w./-]*(?!\w|[.,]\d|{_SPACE}?(?:[€$%]|(?!{_GOES_ON})[^\W\d_])))"
 _MONTH = r"(?:Jan|Feb|Mar|Mär|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[ck]t|Nov|De[cz])[a-zä]*\.?"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So)\b\.?"

@@ -127,7 +127,7 @@ def as_clause(translation: str, clause: str, language: str, is_first: bool) -> s
     Models write a clause like a sentence. A clause that is not the first begins with a small letter, unless it may
     begin with a German noun. The punctuation that ends `clause` replaces a final full stop, or is added.
     """
-    first = translation.split(maxsplit=1)[:1]
+    first = re.split(r"[\s'’]", translation, maxsplit=1)[:1]
     if first and not is_first and (clause[:1].islower() or _ENGLISH_ME.match(clause)) and may_lower(first[0], language):
         translation = translation[0].lower() + translation[1:]
     mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""

@@ -59,6 +59,13 @@ _TIMES = {
     ),
 }
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
+_SCALE_WORDS = {  # singular and plural of each power of a thousand
+    "de": "Million Millionen Milliarde Milliarden Billion Billionen".split(),
+    "en": "million million billion billion trillion trillion".split(),
+    "fr": "million millions milliard milliards billion billions".split(),
+}
+_SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
+_ORDINAL = re.compile(r"\b(\d{0,8}?(1?\d))(?:st|nd|rd|th)\b")  # 21th
 _PER = {"de": "pro", "en": "per", "fr": "par"}  # between a price and a time, as in $5/month
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
@@ -173,7 +180,10 @@ def mend_numbers(
         stay = spans.findall(translation)
         source, translation = spans.sub(_ONE, source), spans.sub(_ONE, translation)
     if not only_money:
-        translation = _mend(source, translation)
+        translation = _with_scales(source, _mend(source, translation), [*map(primary_language, languages)])
+        if languages[1].startswith("en"):
+            ending = {"1": "st", "2": "nd", "3": "rd"}
+            translation = _ORDINAL.sub(lambda match: match[1] + ending.get(match[2], "th"), translation)
     translation = _localise(source, translation, languages, only_money)
     texts_in_order = iter(stay)
     return re.sub(_ONE, lambda match: next(texts_in_order), translation) if stay else translation
@@ -183,6 +193,23 @@ def _mend(source: str, translation: str) -> str:
     if (written := set(_SIGN.findall(translation))) and written.isdisjoint(signs := set(_SIGN.findall(source))):
         translation = _SIGN.sub(signs.pop(), translation) if len(signs) == 1 else translation
     return _with_ranges(source, translation) if _DASH.search(source) or "-" in translation else translation
+
+
+def _with_scales(source: str, translation: str, languages: Sequence[str]) -> str:
+    """Write the million or billion of the source after a number in place of another one: `1,5 Million` for $1.5bn."""
+    words, written = (_SCALE_WORDS.get(language, []) for language in languages)
+    scales: dict[str, set[int]] = {}
+    for number, word in _SCALE.findall(source):
+        if word in words:
+            scales.setdefault(NOT_DIGIT.sub("", number), set()).add(words.index(word) // 2)
+
+    def right(match: re.Match[str]) -> str:
+        (scale, *others) = scales.get(NOT_DIGIT.sub("", match[1]), {-1})
+        if scale < 0 or others or match[2] not in written or written.index(match[2]) // 2 == scale:
+            return match[0]
+        return f"{match[1]} {written[2 * scale + (match[1] != '1')]}"
+
+    return _SCALE.sub(right, translation) if scales else translation
 
 
 def _with_ranges(source: str, translation: str) -> str:

@@ -34,7 +34,7 @@ _LIST_MARKER = re.compile(
     r"|\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,6})?Z?(?:\]|(?= \[?[A-Z]{4}))"  # of a log or chat
     r"|\[?(?:DEBUG|ERROR|FATAL|INFO|TRACE|WARN(?:ING)?)\]?(?<=[\]A-Z]):?(?= +[A-Z][a-z])(?<!WARNING:)"
     r"|-{1,2}[A-Za-z][\w-]*(?:,? -{1,2}[A-Za-z][\w-]*| ?=?[<\[A-Z][\w\]>-]*){0,3}(?= {2})"  # -h, --help  Show it
-    r"|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
+    r"|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|[a-h]\.(?=\s+[A-ZÀ-ÖØ-Þ]\w*[a-zß-ÿ])|(?P<ordinal>\d{1,3}\.)"
     r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?(?!\s+"
     + _QUANTITY
     + r")|§{1,2} ?\d{1,4}[a-z]?)(?=\s+[A-ZÀ-ÖØ-Þ])"
@@ -47,7 +47,7 @@ _MONTH = r"(?:J[aä]n|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)(?:n?uar|ner|
 _ORDINAL_LINE = re.compile(rf"^[ \t>]*\d+\.[ \t]+(?:{_MONTH}|Jahrhundert|Tag)\b", re.IGNORECASE | re.MULTILINE)
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
-_FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2}) ?h ?(\d\d)(?!\w)")
+_FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2}) ?h(?: ?(\d\d))?(?!\w)")
 _LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans are cached
 _LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"
@@ -329,7 +329,7 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
         if span.kind is SpanKind.NUMBER and (bare := UNIT.sub("", key)) != key:
             counts[bare] += 1
     counts.update(number[0] for number in _ORDINAL.finditer(translation))
-    counts.update(f"{time[1]}:{time[2]}" for time in _FRENCH_TIME.finditer(translation))
+    counts.update(f"{time[1]}:{time[2] or '00'}" for time in _FRENCH_TIME.finditer(translation))
     return counts
 
 

@@ -44,6 +44,9 @@ _CODE_LINE = re.compile(
     r"(?:[={]|(?:(?<=\w)|(?<=function ))\().*[;{]"  # no `public services (schools);`
     r"|(?!.* (?:and|et|for|of|or|the|to|und) )([a-z]{2,12}) (?:[a-z\d-]+ )*\1-[a-z\d-]+(?: [a-z\d-]+)*"  # btn btn-x
 )
+_FORMULA = re.compile(  # of single letters
+    r"(?=.*[\w)]\s?[=<>≤≥≠≈→⇒⇔∪∩⊂⊆∈×·±√∑∫+*/^-])(?:[\W\d_¹²³]|(?<![^\W\d_¹²³])[^\W\d_¹²³](?![^\W\d_¹²³]))+"
+)
 _VOWELS = frozenset("aeiouy")
 _LETTER_WORDS = frozenset("Ia")
 _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "sr"})  # languages with words like "krk"
@@ -64,9 +67,9 @@ def lost_symbols(source: str, translation: str) -> list[Range]:
 
 
 def is_code(text: str, language: str) -> bool:
-    """Return whether a text is a letter, a label such as `A 1`, a line of code or a code such as `pcs`: all stay."""
+    """Return whether a text stays: a letter, a label such as `A 1`, a formula, a line of code, or a code as `pcs`."""
     if not (text.isascii() and text.isalpha()):
-        return (_CELL.fullmatch(text) or _CODE_LINE.fullmatch(text)) is not None
+        return any(pattern.fullmatch(text) for pattern in (_CELL, _CODE_LINE, _FORMULA))
     vowelless = text.islower() and _VOWELS.isdisjoint(text)
     if len(text) == 1:
         return text not in _LETTER_WORDS

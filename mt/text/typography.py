@@ -26,7 +26,7 @@ _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
 _IN_END = '.!?;…"“”»)]' + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LONGEST_END = 12
-_KNOWN_ENDS = frozenset('.;!?"“”»)]')  # of a translation whose end may be mended, besides letters and digits
+_KNOWN_ENDS = frozenset('.;!?"“”»)]}')  # of a translation whose end may be mended, besides letters and digits
 _STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _QUOTES = ("„“", "„”", "“”", "«»")
 _OTHER_QUOTES = frozenset({"de-CH", "de-LI"})
@@ -45,7 +45,7 @@ _SLASH = re.compile(  # black/white, but not and/or, km/h, TCP/IP, Lehrer/innen,
 _TIGHT_GUILLEMET = re.compile(r"(?<=«)(?=[^\s»])|(?<=[^\s«])(?=»)")
 _SPACED_DASH = re.compile(r"\s[-–—]\s|\w[–—]\w")
 _DIVIDED_COMPOUND = re.compile(r"([^\W\d_])- (?=[A-ZÄÖÜ][a-zäöüß])")  # Inline- Text, not Haus- und Gartentür
-_HYPHEN_AT_CODE = re.compile(r"(?<=[^\w\s-])- (?=[A-ZÄÖÜ][a-zäöüß])")
+_HYPHEN_AT_CODE = re.compile(r"(?<=[^\w\s-])- (?=[A-ZÄÖÜ][a-zäöüß])|(?<=\dx)- ")  # and 10x- faster
 _SPACED_GERMAN_QUOTE = re.compile(r"(?<=„) (?=\w)|(?<=[^\s„]) (?=“(?:[\s.,:;!?)]|\Z))")
 _LITERAL = re.compile(r"(?<!\w)'(\{[^{}']*\})'(?!\w)")  # of ICU, whose apostrophes have a meaning
 _DASH_AT_WORD = re.compile(r"(?<=\w) [-–](?=[^\W\d_]{2})")

@@ -14,10 +14,10 @@ from mt.text.segment import split_text
     [
         ("en", "Approx. 5 km, but Approx. is none", "Approximately 5 km, but Approx. is none"),
         ("en", "w/o milk, w/ milk, w/c, new/old W/m²", "without milk, with milk, w/c, new/old W/m²"),
-        ("en-GB", "No. 5 is free; Room No. 7, no. 8 and no. 9.", "No. 5 is free; Room #7, number 8 and number 9."),
+        ("en-GB", "No. 5 is free; Room No. 7, no. 8 and no. 9.", "#5 is free; Room #7, number 8 and number 9."),
         ("en", "I said no. No. 2,000 people, No. 12 Germans.", None),
         ("en", "The fig. is ripe. See fig. 3, fig.3", "The fig. is ripe. See figure 3, fig.3"),
-        ("en", "Mar. 3, 5 Dec. He, (3 Nov.) and Mar. too", "March 3, 5 December. He, (3 November) and Mar. too"),
+        ("en", "Mar. 3, 5 Dec. He, (3 Nov.), 3 Mar", "March 3, 5 December. He, (3 November), 3 March"),
         ("en", "dept.name, https://a.org/w/b?no.5 a@dept. org {dept.}", None),
         ("en", "See Art. 5(1)(a), Sec. 4 and pp. 5–9 (vol. 2), i.e. no.: 5, p. X",
          "See Article 5(1)(a), Section 4 and pages 5–9 (volume 2), that is number: 5, p. X"),

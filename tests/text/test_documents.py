@@ -199,7 +199,7 @@ def test_entities_of_word_are_not_expanded() -> None:
     [
         ("a.srt", CUES % "First.\n\nSecond.", ["First.", "Second.", "Last."]),
         ("a.srt", CUES % r"A.\NB\Nc.", ["A.", "B c.", "Last."]),
-        ("a.srt", CUES % "A\nDR. LEE: B\n(C d)\ne\n♪ f ♪\n[g] h\nI", "A;DR. LEE: B;(C d);e;♪ f ♪;[g] h I;Last.".split(";")),
+        ("a.srt", CUES % "A\nB C: D\n(E f)\ng\n♪ h ♪\n[i] j\nK", "A;B C: D;(E f);g;♪ h ♪;[i] j K;Last.".split(";")),
         ("a.srt", CUES % "First.\n \nIn\n1999\n\n1999.", ["First.", "In 1999", "1999.", "Last."]),
         ("a.srt", (CUES % "A.\n\n- B?\n- C.").replace("\n", "\r\n"), ["A.", "B?", "C.", "Last."]),
         ("a.srt", CUES.replace("\n\n2", "\n2") % "First.", ["First.", "Last."]),

@@ -34,6 +34,8 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("de en", "Es bildeten 10.000 Menschen", "10.000 people formed", "10,000 people formed"),
         ("en de", "add 2.5 g, 2.5-3.5 kg", "2.5 g, 2.5-3.5 kg", "2,5 g, 2,5-3,5 kg"),
         ("en xx", "2.5 kg", "2.5 kg", "2.5 kg"),  # an unknown language
+        ("en de", "$1.5 billion, 1 billion, 2 million", "$1,5 Million, 1 Billion", "$1,5 Milliarden, 1 Milliarde"),
+        ("fr en", "le 21e et le 3e", "the 21th, 3th, 11st", "the 21st, 3rd, 11th"),
         # ranges and hyphens
         ("en de", "Wait 2 - 3 days.", "Warte 2:3 Tage.", "Warte 2 - 3 Tage."),
         ("en de", "a 2 – 3", "a 2 -- 3", "a 2 – 3"),

@@ -122,7 +122,8 @@ def test_spans(marked: str) -> None:
 
 MARKED = {
     "en": ["- |A man.", "1. |A man.", "## 2) |A title", "• |12 men", "- [ ] |Milk", "[x] |Milk", "|-5 degrees",
-        "IV. |The end", "1.1.2 |The end", "|5.0 GHz", "§ 3a |The end", "Re: AW: |your order", "② |Open it",
+        "IV. |The end", "1.1.2 |The end", "|5.0 GHz", "§ 3a |The end", "b. |Go in", "|z. B. it",
+        "Re: AW: |your order", "② |Open it",
         "2024-05-12 10:30:00,5 ERROR |The file", "[10:30] INFO: |Started", "|10:30 is late",
         "-h, --help=FILE  |Show it", "|-h is help", "|ERROR IN IT", ".. note:: |The dog",
         "@tom @a@b.org, #dog |Where is it?", "|@tom is here", "|Rent: a lot", "|Aw: so sweet!", "|re: it", "|1.",
@@ -171,7 +172,7 @@ def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan])
         ("5-10 dB or 5–10 dB", "5 bis 10 dB oder 5-10 dB", []),
         ("5-10 dB", "5 dB", ["5-10"]),
         ("à 14 h 30", "um 14:30 Uhr", []),
-        ("at 14:30", "à 14 h 30", []),
+        ("at 14:30 and 15:00", "à 14 h 30 et 15 h", []),
         ("2024-05-06", "2024 05 06", ["2024-05-06"]),
         ("n° 12, n° 2026-0042", "#12, #2026-0042", []),
         ("#12", "12", ["#12"]),

@@ -73,7 +73,7 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("Open **File**.", ["**", "**"], False),
         ("l'*eau* '*' '**'", ["*", "*"], True),
         ('See [the guide](a.html "Guide") and ![a dog](d.png).', ["[", '](a.html "Guide")', "![", "](d.png)"], True),
-        ("a [b]big[/b] [url=a.html]dog[/url]", ["[b]", "[/b]", "[url=a.html]", "[/url]"], True),
+        ("a [b]big [i]old[/i][/b] [url=a]dog[/url]", ["[b]", "[i]", "[/i]", "[/b]", "[url=a]", "[/url]"], True),
         ("a '''big''' and ''old'' dog", ["'''", "'''", "''", "''"], True),
         (r"a \emph{big} \section*{old} \input{dog}", [r"\emph{", "}", r"\section*{", "}"], True),
         ("[the *old* dog][1] [a dog][] [b][x] [[Dog|a dog]] [[Dog]]", ["[", "][1]", "[", "][]", "[[Dog|", "]]"], True),

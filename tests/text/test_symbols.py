@@ -43,12 +43,13 @@ CODES = [
     *("x", "M", "id", "pcs", "sku", "kg", "A 1", "$ pip install x", "docker run -p 80:80 image", "import numpy as np"),
     *("if (x > 5) { return 1; }", "def f(self): return 1", "return None", "let x = 5;", "void f(int a) {"),
     *("SELECT * FROM dogs", "$ cd dogs", "npm run build", "btn btn-primary"),
+    *("a → b ≠ c", "f(x) = 2x + b", "A ∪ B", "x² + y² = z²"),
 ]
 NO_CODES = [
     *("", "my", "is", "The", "qty", "5", "я", "水", "a b", "A dog", "I", "a", "$ per month", "git is good", "so big"),
     *("if (it rains)", "import the dog", "return home", "let the dog out;", "make a cake - now"),
     *("git is good to start", "SELECT A DOG FROM THE LIST", "class A dogs:", "git push is a command."),
-    *("public services (schools);", "long and long-term effects"),
+    *("public services (schools);", "long and long-term effects", "I = you", "Plan B"),
 ]
 
 

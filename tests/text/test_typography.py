@@ -68,7 +68,7 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
     ("source", "translation", "language", "expected"),
     [
         ("Hallo, Tom!", "Hello, Tom.", "en", "Hello, Tom!"),
-        ("Hallo!", "Hello", "en", "Hello!"),
+        ("Das ist {a}!", "It is {a}", "en", "It is {a}!"),
         ("Stop?!", "Arrête.", "fr-CA", "Arrête ?!"),
         ("Stop!!!", "Arrête !!", "fr", "Arrête !!!"),
         ("Stop!", "Halt!!!", "de", "Halt!"),
@@ -117,6 +117,7 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("A 'b'", "Ein „ Haus “ und „Hut “.", "de", "Ein „Haus“ und „Hut“."),
         ("A — B", "A -- Bc", "en", "A -- Bc"),
         ("House- and", "Haus- Text", "de", "Haus- Text"),
+        ("10x faster", "10x- schneller", "de", "10x schneller"),
         ("Use '{a}'.", "Nutze „{a}“ und ' {a}'.", "de", "Nutze '{a}' und '{a}'."),
     ],
 )

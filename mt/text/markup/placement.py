@@ -10,13 +10,14 @@ A unit is a word or a punctuation character. Units and marks are identified by t
 contains the units of `allowed` that no mark with the same parent encloses yet.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import inf
 
-from mt.text.alignment import Range
+from mt.text.alignment import Link, Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, children_of, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
@@ -31,11 +32,20 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
     if len(marks) * (len(source) + len(target) + len(marks)) > MAX_WORK:
         return interleave(target, marks, in_proportion(source, marks, target))
     cuts = {place for mark in marks for place in (mark.begin, mark.end)}
-    placement = _Placement(marks, UnitAlignment(source, target, translated.alignment, cuts))
+    links = [*translated.alignment, *_copies(segment, target)]
+    placement = _Placement(marks, UnitAlignment(source, target, links, cuts))
     if segment.ordered:
         return interleave(target, marks, _in_order(placement))
     placement.place_all()
     return interleave(target, placement.marks, [placement.places[number] for number in range(len(marks))])
+
+
+def _copies(segment: Segment, target: str) -> Iterator[Link]:
+    """Yield a link from each kept mark to its only copy, which may be a part of a compound: `Acme Pro-Benutzer`."""
+    for begin, end in segment.kept:
+        copies = [*islice(re.finditer(rf"(?<!\w){re.escape(segment.text[begin:end])}(?!\w)", target), 2)]
+        if begin < end and len(copies) == 1:
+            yield (begin, end), copies[0].span()
 
 
 class _Placement:

@@ -171,8 +171,10 @@ def find_tags(text: str, marks: bool = False) -> list[StringTag]:
         if partner >= 0 or alone:
             tags.append(StringTag(begin, end, name, matches[partner].start() if partner >= 0 else -1))
     taken = {place for tag in tags for place in range(tag.begin, tag.end)}
-    for match in _find_marks(text) if marks else ():
+    found = _find_marks(text) if marks else []
+    for match in found:  # including those found within others
         begin, inner, stop, end = _bounds(match)
+        found += _MARKS.finditer(text, inner, stop) if match["bbcode"] else ()
         if taken.isdisjoint(range(begin, end)):
             tags += StringTag(begin, inner, "strong", stop), StringTag(stop, end, "strong", begin)
     return sorted(tags, key=lambda tag: tag.begin)

@@ -54,6 +54,10 @@ _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
 _BEFORE_WORD = re.compile("['‘’¿¡]*(?:(?:[cdjlmnst]|qu)['’](?=\\w))?", re.IGNORECASE)  # also l'UTF-8 of French
 _OPENING = re.compile("[„“«]")
+_DETERMINER = re.compile(  # before an emoji that stands for a noun: my 🐶
+    r"\b(?:an?|her|his|my|y?our|the(?:ir)?|d(?:e[mnr]|as|ie)|[dms]?eine?[mnr]?|[cdlmst]es|l[ae]|[mst](?:a|on)|une?) \Z",
+    re.IGNORECASE,
+)
 _NUMBER_SIGN = re.compile(r"#(?=\d)")
 # A mark without a partner that is not of direct speech, as in `Next »`
 _ARROW = re.compile(r"[«‹]\s[^«»‹›.!?…]*|[^«»‹›.!?…]*\s[»›]")
@@ -69,7 +73,7 @@ class SpanKind(Enum):
     NUMBER = "number"  # stays in the sentence
     OPAQUE = "opaque"  # replaced or removed if the model does not copy it
     TAG = "tag"  # removed if the model does not copy it; adjacent letters are not removed with it
-    EMOJI = "emoji"  # always removed, because it has no grammatical function
+    EMOJI = "emoji"  # always removed, because it has no grammatical function; not an emoji in place of a noun
     KEPT = "kept"  # like OPAQUE, for a range that the caller protects
 
 
@@ -246,6 +250,8 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
             if end == begin or PROSE.match(sentence, begin):
                 continue
             place = end
+        elif group == "emoji" and match[0] >= "\U0001f300" and _DETERMINER.search(sentence, max(0, begin - 9), begin):
+            group = "noun"
         elif group == "address":
             end = begin + len(_trim_address(match[0]))
         elif group == "number" and sentence[end : end + 1] == '"' and begin < opening:

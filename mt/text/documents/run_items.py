@@ -157,9 +157,7 @@ class RunReader:
                 yield from self._walk(wrapper_content(schema, child))
                 yield InlineItem(InlineKind.CLOSE, (Wrapper(child),), key=key, divides="run")
             else:
-                is_word = isinstance(child.tag, str) and child.tag.rpartition("}")[2] in _FORMULAS
-                stands = StandsForWord.ALWAYS if is_word else StandsForWord.NEVER
-                yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks, stands=stands)
+                yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks, stands=_stands(child))
 
     def _properties(self, item: Item) -> Element | None:
         return item.parts[0].getparent().find(self._schema.properties)
@@ -331,6 +329,14 @@ class _FieldReader:
         others = [other for other in self._partner[begin:end] if other >= 0]
         around = min(begin, *others, begin), max(end, *(other + 1 for other in others), end)
         return around if around == (begin, end) else self._enclosing(*around)
+
+
+def _stands(element: Element) -> StandsForWord:
+    """Return where an element without text stands for a word: a formula, or a picture in a line of text."""
+    if isinstance(element.tag, str) and element.tag.rpartition("}")[2] in _FORMULAS:
+        return StandsForWord.ALWAYS
+    in_line = next(element.iterchildren("{*}inline"), None) is not None or "as-char" in element.attrib.values()
+    return StandsForWord.WITHIN if in_line else StandsForWord.NEVER
 
 
 def _has_text(instruction: str) -> bool:

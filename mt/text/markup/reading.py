@@ -249,13 +249,11 @@ class TokenReader:
             self.items.append(InlineItem(InlineKind.CLOSE, parts, key=partner, divides=divides))
         elif token.kind is TokenKind.EXPRESSION:
             self.items.append(InlineItem(InlineKind.KEPT, parts, " ".join(token.source.split())))
-        elif token.name == "br" and not self.dialect.xml:
+        elif token.name in self.dialect.breaks if self.dialect.xml else token.name == "br":
             following = next((one.source for one in self.tokens[number + 1 : number + 4] if one.source[0] != "<"), "")
             self._break(parts, following)
         elif token.kind is TokenKind.EMPTY and token.name in self.dialect.spaces and not token.attributes:
             self.items.append(InlineItem(InlineKind.TEXT, parts, " "))
-        elif token.kind is TokenKind.EMPTY and token.name in self.dialect.breaks:
-            self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
         else:
             lost = token.kind is TokenKind.START and self.elements.end[number] != number + 1
             stands = StandsForWord.NEVER if lost else self.dialect.stands_for_word(token.name)

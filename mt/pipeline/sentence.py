@@ -12,7 +12,6 @@ from mt.languages import likely_script
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative, with_text
-from mt.pipeline.term_words import once
 from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
 from mt.pipeline.unknown_words import copy_unknown_words
 from mt.pipeline.variants import (
@@ -30,6 +29,7 @@ from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
+from mt.text.terms import without_copies
 from mt.text.typography import space_copied_slashes
 
 NO_REPEAT_NGRAM = 3
@@ -79,19 +79,17 @@ async def translate_sentence(
         return await _translate_parts(divided, context, kept)
     if not context.options.sample and not _is_covered(sentence, context, context.covered_length):
         fits = partial(_is_covered, context=context, limit=context.covered_length // 2)
-        parts = await _translate_in_parts(sentence, fits, context, kept)
-        if parts:
+        if parts := await _translate_in_parts(sentence, fits, context, kept):
             return parts
     lowered = casing.lower_capitals(sentence, context.source, kept, context.known_pieces)
-    untitled = None if lowered else casing.lower_title_case(sentence, context.source, kept)
+    texts = [sentence, casing.lower_title_case(sentence, context.source, kept) or ""]
     if lowered:  # london or London: the words may be names
-        plain = lowered[:1] + casing.lower_all(lowered, context.source, kept)[1:]
-        untitled = plain if plain != lowered else None
+        texts = [lowered, lowered[:1] + casing.lower_all(lowered, context.source, kept)[1:]]
     variants = [
         context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
-        for text in [lowered or sentence, *([untitled] if untitled else [])]
+        for text in dict.fromkeys(filter(None, texts))
     ]
-    any_case = bool(lowered or untitled)
+    any_case = bool(lowered or texts[1])
     alternatives = await _translate_terms(variants, any_case, context) if terms else None
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
@@ -103,20 +101,15 @@ async def translate_sentence(
 
     def finished(text: str) -> str:
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
-        return once(fixed, titles.write_titles(lowered or sentence, text, languages))
+        text = without_copies(fixed, titles.write_titles(texts[0], text, languages))
+        return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
     alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
-    if lowered:
-        alternatives = tuple(
-            replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
-            for alternative in alternatives
-        )
     best = alternatives[0]
     if context.options.sample or not (best.omitted or (not is_part and repetition.is_too_short(sentence, best.text))):
         return alternatives
-    halves = await _translate_in_parts(
-        sentence, lambda part: len(part) <= max(1, len(sentence) * 2 // 3), context, kept
-    )
+    longest = max(1, len(sentence) * 2 // 3)
+    halves = await _translate_in_parts(sentence, lambda part: len(part) <= longest, context, kept)
     longer = halves and repetition.text_width(halves[0].text) > repetition.text_width(best.text)
     return halves if longer else alternatives
 
@@ -380,10 +373,7 @@ async def _translate_in_parts(
 
 
 def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of a sentence after a label that is a phrase of the model, or after a greeting, otherwise [].
-
-    `Weight: 4.5 kg` has such a label, and `Dear {name}, thank you.` such a greeting.
-    """
+    """Return the parts of `Weight: 4.5 kg`, whose label is a phrase, and `Dear {name}, thank you.`, otherwise []."""
     if end := titles.end_of_greeting(sentence, protect.find_spans(sentence, kept)):
         return [TextPart(sentence[:end], False), TextPart(" ", True), TextPart(sentence[end + 1 :], False)]
     label, colon, rest = sentence.partition(": ")

@@ -64,7 +64,7 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
         units.sort(key=lambda unit: (links.right[unit][1] - links.right[unit][0] < _MIN_BANNED_LETTERS, -weights[unit]))
         place = next((place for unit in units for place in _find_unit(text, links, unit, taken)), None)
         if place is not None:
-            begin, end = _with_copy(text, place, links.source[match.begin : match.end])
+            begin, end = place
             form = inflected_forms(translation, language, match.number)[0]
             written = case_variants(form)[-1 if begin == 0 else 0]
             text = text[:begin] + written + text[end:]
@@ -77,27 +77,6 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
     for match in missing_terms(matches, text, language):  # a substituted term is not found if letters adjoin it
         text = f"{text} {match.translation}".strip()
     return text
-
-
-def once(terms: Iterable[tuple[str, str]], text: str) -> str:
-    """Return a translation without copied names beside `terms`, as in `New Neu-York` and `Herr Herr Braun`.
-
-    Each term is a pair (source, translation).
-    """
-    for source, translation in terms:
-        words = translation.split()
-        copies = {word for word in source.split() if word[0].isupper()} - set(words)
-        if translation in text and (copies or len(set(words)) == len(words) > 1):
-            first, last = ("|".join(map(re.escape, {*copies, *edge})) for edge in (words[:1], words[-1:]))
-            term = re.escape(translation)
-            text = re.sub(rf"(?<!\w)(?:{first}) (?={term})|(?<={term}) (?:{last})(?!\w)", "", text)
-    return text
-
-
-def _with_copy(text: str, place: Range, term: str) -> Range:
-    """Return the range of the words around `place` that are a copy of a term, or `place`."""
-    copies = [(match.start(), match.end()) for match in re.finditer(rf"{re.escape(term)}(?:['’]?s)?\b", text)]
-    return next(((begin, end) for begin, end in copies if begin <= place[0] < end), place)
 
 
 def _units_of_term(term: TermMatch, links: UnitLinks) -> list[int]:

@@ -222,15 +222,11 @@ def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Se
     A model that does not know a term may end the sentence after it. `least` is the least width of a complete text.
     """
     words = re.findall(r"\w+", text)
-    banned = [word for group in displaced.values() for word in group]
+    pairs = (sorted((word, ban), key=len) for word in words for ban in chain.from_iterable(displaced.values()))
     return (
         (text[-1:].isalnum() and not source[-1:].isalnum())
         or repetition.text_width(text) < least
-        or any(
-            0 < abs(len(ban) - len(word)) <= _MOST_CUT and (ban.startswith(word) or word.startswith(ban))
-            for word in words
-            for ban in banned
-        )
+        or any(0 < len(long) - len(short) <= _MOST_CUT and long.startswith(short) for short, long in pairs)
     )
 
 

@@ -32,17 +32,7 @@ from mt.text.formality import chosen_formality
 from mt.text.normalise import Normaliser
 from mt.text.terms import Terms
 
-PUBLIC_NAMES = (
-    "description",
-    "device",
-    "directions",
-    "dtype",
-    "load",
-    "options",
-    "stream",
-    "translate",
-    "translate_many",
-)
+PUBLIC_NAMES = tuple("description device directions dtype load options stream translate translate_many".split())
 """Attributes of a Translator for users of Python. The others serve the command line and the service."""
 
 CHUNK_TEXTS = 2048

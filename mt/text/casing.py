@@ -10,6 +10,7 @@ from mt.text.alignment import Range, is_wide
 from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 from mt.text.titles import titled_names
+from mt.text.word_tables import read_words
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _INITIAL = re.compile(r"\b[^\W\d_]\. ?(?=[^\W\d_])|\w\.[^\W\d_]")  # J. R. R. Tolkien and System.Data
@@ -29,11 +30,7 @@ _TITLE = re.compile(
     r"|\b(?:herrn?|frau)(?= [A-ZÄÖÜ])|(?:\A|(?<=[a-zé] ))[Mm]\. \w"
 )
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
-_ACRONYMS = frozenset(
-    """AI API ASAP ATM BIOS CEO CIA CPU DIY DNA EU FAQ FIFA GPU HIV IBM ID IEEE IP ISO IQ NASA NATO OPEC PIN RAM ROM SIM
-    SUV UEFA UFO UK UN UNESCO UNICEF UNO URL USA USB UV VIP WI FI GPS EKG""".split()
-)
-_NO_ACRONYMS = frozenset({"MR", "MRS", "DR", "ST", "VS", "TH", "PST", "SHH", "HMM"})
+_ACRONYMS, _NO_ACRONYMS = read_words("casing.toml").values()
 _STOPS = frozenset(".。")
 _CLAUSE_ENDS = {mark: both for both in (",，", ";；", ":：") for mark in both} | {"、": ",、"}
 _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word of at least _LONG_WORD letters

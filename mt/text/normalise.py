@@ -58,10 +58,9 @@ _HAS_FULL_WIDTH, _HAS_WIDE = re.compile("[！-～]"), re.compile("[\u3001-\ud7ff
 _GERMAN_GUILLEMETS = re.compile(r"»(\w[^«»]{0,500}[^\s«»])«")
 _TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
-_FORMATS = (
-    "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u17b4\u17b5\u180e\u200e\u200f\u202a-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb"
-)
+_SETS = read_tables("normalise.toml")["sets"]
+_FORMATS, _WITH_JOINERS, _WITHOUT_SPACES = (_SETS[name] for name in ("formats", "with_joiners", "without_spaces"))
+_EMOJI, _COMPOSABLE = _SETS["emoji"], re.compile(f"[{_SETS['composable']}]")
 # Spaces and invisible characters that can surround a sentence
 MARGIN = "".join(
     chr(code)
@@ -69,16 +68,6 @@ MARGIN = "".join(
     for code in range(ord(first), ord(last or first) + 1)
 )
 _REMOVED_BASIC = f"{_FORMATS}\u200b-\u200d\ufe00-\ufe0f"
-# Arabic, Syriac, Thaana, N'Ko, Mandaic, the Indic scripts, Tibetan, Myanmar, Khmer, Mongolian and their supplements
-_WITH_JOINERS = (
-    "\u0620-\u0dff\u0f00-\u109f\u1780-\u18af\ua840-\ua87f\ua8e0-\ua9ff\uaa60-\uaa7f\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc"
-    "\U00010a00-\U00011fff\U0001e900-\U0001e95f"
-)
-_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer: U+200B separates words
-_EMOJI = (
-    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\u3030\u303d"
-    "\u3297\u3299\U0001f000-\U0001faff"
-)
 _REMOVED = re.compile(
     rf"[{_FORMATS}\U0001d173-\U0001d17a\U000e0001]|(?<![{_WITHOUT_SPACES}])\u200b|\u200b(?![{_WITHOUT_SPACES}])|(?<![{_WITH_JOINERS}])\u200c"
     rf"|(?<![{_WITH_JOINERS}])\u200d(?![{_EMOJI}])|(?<![{_WITH_JOINERS}{_EMOJI}\ufe0f\U000e007f])\u200d"
@@ -86,21 +75,10 @@ _REMOVED = re.compile(
     rf"|[\ufe00-\ufe0d\U000e0100-\U000e01ef]|(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007f]"
 )
 
-# Characters of combining class 0 that NFC can compose with the character before them
-_COMPOSABLE = re.compile(
-    "[\u09be\u09d7\u0b3e\u0b56\u0b57\u0bbe\u0bd7\u0cc2\u0cd5\u0cd6\u0d3e\u0d57\u0dcf\u0ddf\u102e\u1161-\u1175\u11a8-\u11c2"
-    "\u1b35\U00011127\U0001133e\U00011357\U000114b0\U000114ba\U000114bd\U000115af\U00011930]"
-)
-
 _RADICALS = range(0x2F00, 0x2FD6)  # radicals of Han characters, which Unicode does not count as letters
 _UNITS = range(0x3380, 0x33E0)  # units of measurement in one square, such as ㎞ and ㎡
 _ROMAN_NUMERALS = range(0x2160, 0x2180)
-_LETTER_FORMS = (  # blocks with letters and digits in compatibility forms
-    *(range(0x132, 0x134), range(0x17F, 0x180), range(0x1C4, 0x1CD), range(0x1F1, 0x1F4), range(0x2102, 0x2139)),
-    *(range(0x213C, 0x214A), _RADICALS, range(0xFB00, 0xFDFC), range(0xFE70, 0xFEFD)),
-    *(range(0xFF10, 0xFFA0), range(0x1D400, 0x1D800)),
-)
-
+_LETTER_FORMS = [range(*block) for block in _SETS["letter_forms"]]
 # Tags of the decompositions that `_plain_letters` applies. <super>, <sub>, <circle> and <fraction> carry meaning
 _LETTER_TAGS = frozenset({"<font>", "<wide>", "<narrow>", "<compat>", "<isolated>", "<initial>", "<medial>", "<final>"})
 _LONG_DASHES = "—―⸺"

@@ -11,6 +11,7 @@ from mt.text.normalise import GROUP_SPACES, NormalisedText
 from mt.text.protect import SpanKind, find_spans
 from mt.text.span_patterns import ISO_4217, MONEY, PERIOD, TIME_ZONE
 from mt.text.symbols import ONE_UNIT
+from mt.text.word_tables import read_tables
 
 NO_BREAK_SPACE = "\u00a0"
 NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+){{0,9}}"  # not possessive: see mt.text.span_patterns
@@ -59,11 +60,8 @@ _TIMES = {
     ),
 }
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
-_SCALE_WORDS = {  # singular and plural of each power of a thousand
-    "de": "Million Millionen Milliarde Milliarden Billion Billionen".split(),
-    "en": "million million billion billion trillion trillion".split(),
-    "fr": "million millions milliard milliards billion billions".split(),
-}
+_TABLES = read_tables("numbers.toml")
+_SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
 _ORDINAL = re.compile(r"\b(\d{0,8}?(1?\d))(?:st|nd|rd|th)\b")  # 21th
 _PER = {"de": "pro", "en": "per", "fr": "par"}  # between a price and a time, as in $5/month
@@ -92,15 +90,7 @@ class _Marks(NamedTuple):
     group: str
 
 
-_MARKS = {
-    language: marks
-    for marks, languages in (
-        (_Marks(",", "."), "az bs ca da de el es eu gl hr id is it lb mk nl pt ro sl sq sr tr vi"),
-        (_Marks(",", NO_BREAK_SPACE), "be bg cs et fi fr hu hy ka kk lt lv nb nn no pl ru sk sv uk"),
-        (_Marks(".", ","), "bn cy en ga he hi ja ko ms mt ta te th tl ur yue zh"),
-    )
-    for language in languages.split()
-}
+_MARKS = {name: _Marks(*marks) for marks, names in _TABLES["marks"].items() for name in names.split()}
 _OTHER_MARKS = frozenset({"de-CH", "de-LI", "en-ZA", "es-419", "es-MX", "es-US", "fr-CH", "it-CH"})
 
 

@@ -22,24 +22,12 @@ from mt.text.alignment import WIDE, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
 from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
+from mt.text.word_tables import read_tables
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _RANGE = re.compile(r"\d[\d.]*[-:]\d[\d.]*")
-_QUANTITY = (
-    r"(?:M(?:illi|io\b|rd\b)|[BT]rilli|Billi|Tausend|P[re]\w{2,3}ent|Euro|Dollar|[A-Z]{2,3}\b|Liter|Meter|GHz|Uhr)"
-)
-_LIST_MARKER = re.compile(
-    r"(?:(?:(?:AW|F[Ww]d?|FWD|R[Ee]|T[Rr])[ \u00a0]?:"  # of the subject of a mail
-    r"|\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|[①-⑳❶-➓]|\.\. [a-z-]{2,20}::|[@#][^\W\d][\w@.]*[,:]?(?=\s+(?:[@#]\w|[A-Z]))"
-    r"|\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,6})?Z?(?:\]|(?= \[?[A-Z]{4}))"  # of a log or chat
-    r"|\[?(?:DEBUG|ERROR|FATAL|INFO|TRACE|WARN(?:ING)?)\]?(?<=[\]A-Z]):?(?= +[A-Z][a-z])(?<!WARNING:)"
-    r"|-{1,2}[A-Za-z][\w-]*(?:,? -{1,2}[A-Za-z][\w-]*| ?=?[<\[A-Z][\w\]>-]*){0,3}(?= {2})"  # -h, --help  Show it
-    r"|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|[a-h]\.(?=\s+[A-ZÀ-ÖØ-Þ]\w*[a-zß-ÿ])|(?P<ordinal>\d{1,3}\.)"
-    r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?(?!\s+"
-    + _QUANTITY
-    + r")|§{1,2} ?\d{1,4}[a-z]?)(?=\s+[A-ZÀ-ÖØ-Þ])"
-    r")\s+){1,4}"
-)
+_SIMPLE, _BEFORE_CAPITAL = ("|".join(patterns) for patterns in read_tables("patterns.toml")["markers"].values())
+_LIST_MARKER = re.compile(rf"(?:(?:{_SIMPLE}|(?:{_BEFORE_CAPITAL})(?=\s+[A-ZÀ-ÖØ-Þ]))\s+){{1,4}}")
 # Languages that write ordinal numbers with a dot, such as "3. Mai"
 _ORDINAL_DOT = frozenset("bg bs cs da de et fi hr hu is lb lt lv mk nb nn no pl sk sl sr tr".split())
 _NUMBERED_LINE = re.compile(r"^[ \t>]*(\d{1,3})\.[ \t]", re.MULTILINE)

@@ -11,14 +11,11 @@ from functools import cache, partial
 from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.protect import ProtectedSpan, SpanKind, find_spans, find_translated_spans
+from mt.text.word_tables import read_tables
 
-_DAYS = {  # length of the abbreviations, and names
-    "de": (2, ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")),
-    "en": (3, ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")),
-    "fr": (3, ("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche")),
-}
-_LINKS = {"de": " bis ", "en": " to ", "fr": " au "}
-_ABBREVIATED_LINKS = {"de": "–", "en": "–", "fr": ".–"}
+_TABLES = read_tables("schedules.toml")
+_DAYS = {language: (3 - (language == "de"), names.split()) for language, names in _TABLES["days"].items()}
+_LINKS, _ABBREVIATED_LINKS = _TABLES["links"], _TABLES["abbreviated_links"]
 _LINK = r"(?: ?[-–—] ?|(?: [^\W\d]+['’]?){1,3} )"
 _WRITTEN_DAYS = re.compile(  # in other languages, such as 周一至周五, 月～金 and 月曜日から金曜日
     r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:al?|t/m|tot|do|até)(?= )) ?[^\W\d_]{2}"

@@ -23,6 +23,7 @@ from mt.text.alignment import Range
 from mt.text.clauses import AFTER_CLAUSE, conjunctions
 from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
 from mt.text.span_patterns import TIME_ZONE
+from mt.text.word_tables import read_tables
 
 LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
@@ -35,11 +36,7 @@ _LINE_BREAK = re.compile(  # \\n in the text is a break, too, after punctuation,
 )
 _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
-_OPEN_ENDS = {  # words after which no sentence ends
-    "de": re.compile(r"(?<!\S)(?:am|beim|dem|den|der|des|die|eine[mnrs]?|für|im|oder|und|vom|zum|zur)\Z"),
-    "en": re.compile(r"(?<!\S)(?:an|and|my|of|or|our|the|their|your)\Z"),
-    "fr": re.compile(r"(?<!\S)(?:aux?|cette|dans|des?|du|et|notre|ou|par|[cms]es|nos|vos|votre)\Z"),
-}
+_OPEN_ENDS = {name: re.compile(words) for name, words in read_tables("patterns.toml")["open_ends"].items()}
 _NO_PROSE = re.compile(r"[\w-]+:(?!//)|.*\s--?[a-z]")  # a line such as `author: Tom` or a command
 _SENTENCE_END = re.compile(r"[.!?…](?!\w)")
 _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line

@@ -8,6 +8,7 @@ import re
 
 from mt.text.alignment import OBJECTS, WIDE
 from mt.text.normalise import GROUP_SPACES
+from mt.text.word_tables import read_tables
 
 MONEY = "$¢£¤¥\u20a0-\u20cf"
 TIME_ZONE = r"(?:[CEMP][DS]?T|[CEW]ES?T|BST|GMT|IST|JST|MES?Z|UTC)(?:[+-]\d{1,2})?"
@@ -79,38 +80,9 @@ _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
 _INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
 _SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
-_STREET = (  # Berliner Straße 5, 24 rue de la Paix and IL 62704
-    r"(?<![\w-])[A-ZÄÖÜ](?:(?:\w{2,40}er (?=S)|[\w-]{1,40}(?=s|(?<=-)S))[Ss]tr(?:\.|a(?:ß|ss)e)"
-    r"|[\w-]{1,40}(?:allee|gasse))"
-    r" \d{1,4}(?: ?[a-z])?(?!\w|[.,:]\d)"
-    r"|(?<![\w.,])\d{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|bd|allée|chemin|quai|impasse)"
-    r"(?: (?:(?:d[eu]s?|la|les?) ){0,2}(?:[ld]['’])?[A-ZÀ-ÖØ-Þ][\w'’-]*){1,4}"
-    r"|(?<=, )[A-Z]{2} \d{5}(?:-\d{4})?(?!\w)"
-)
-_COMMAND = (
-    r"git (?:add|branch|checkout|clone|commit|diff|fetch|log|merge|pull|push|rebase|reset|stash|status|tag)"
-    r"|npm (?:ci|install|run|start|test)|pip3? install|docker (?:build|compose|pull|push|run)"
-    r"|(?:const|let|var) [A-Za-z_$]\w{0,40} = (?![^;\n]{0,200}[a-z] [a-z]+ )[^;\n]{1,200};"
-)
-_SQL = (  # only a whole statement: prose in capitals selects, too
-    r"(?:SELECT [^;\n]{1,200} FROM|INSERT INTO|UPDATE \w{1,60} SET|DELETE FROM|(?:ALTER|CREATE|DROP) TABLE)"
-    r" [^;\n]{1,300};"
-)
-_EXPRESSION = (
-    rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_SQL})|"
-    r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
-    r"|(?<!\S)(?:--|(?<=\S )-)[A-Za-z][\w-]{0,40}[ =](?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}')(?!\w)"  # -m "Fix it"
-    r"|(?<!\S)(?:awk|cat|echo|grep|printf|sed)(?: -[\w-]{1,20}){0,3} (?:\"[^\"\n]{1,99}\"|'[^'\n]{1,99}')"
-    r"(?: [<>|])? [\w./-]{1,64}\.[a-z]\w{0,7}(?!\w)"  # grep "x" a.txt
-    r"|\b[A-Za-z]+\*{2,}(?=\w)\w*+(?!\*)"
-    r"|(?<![\w*])(?=[\d*]*[A-Za-z])(?:[A-Za-z]|\d{1,9})(?:\*(?:[A-Za-z]|\d{1,9}))+(?![\w*])"  # a*b
-    r"|(?<![\w.'’])(?!I )(?:[A-Za-z]|\d{1,9}) [<>≤≥≠=] -?(?:\d(?:[\w.]{0,64}\w)?|[A-Za-z])(?![\w'’])"  # a < b and x > 5
-)
-_BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and O(n log n)
-    r"=?[A-Za-z_](?<!\w.)[\w.]{0,63}+"
-    r"(?:\[(?![1-9]\d{0,2}\])[^\[\]\n]{0,60}\](?!\()|\((?=[^()\n]{0,60}[\d=\"_])[^()\n]{0,80}\)|<[A-Z][\w, ]{0,60}>)"
-    r"|\[\]|\[\w-\w[^\s\[\]]{0,60}\][+*?]?|\b[A-Z]\([a-z0-9][^()\n]{0,20}\)"
-)
+_TABLES = read_tables("patterns.toml")["spans"]
+_STREET, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("streets", "commands", "brackets"))
+_EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])
 _LITERAL = r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?![^\s.,!?]))"
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
 _LETTER = rf"(?![$#%@]\{{|&nbsp;|~~|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # no begin of a placeholder or footnote mark
@@ -124,19 +96,7 @@ SPAN = re.compile(
 )
 NUMBERS = re.compile(_NUMBER)
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
-CODE = re.compile(  # patterns that occur in code, but not in words of prose
-    r"[\\=|^<>]|@\w|::|//|\+\+|&&|\b(?!R&D|Q&A)[A-Z]{1,4}&[A-Z]|:\+|\(\)"  # operators
-    r"|(?<!\d)%[-+#.\w(]"
-    r"|^(?:application/[a-z]|(?:audio|image|text|video)/(?:css|csv|gif|html|jpeg|mp4|mpeg|plain|png|svg|webm)(?![\w-]))"
-    r"|^[$#~]\w|^:[a-z\d_+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$|^_"  # prefixes
-    r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)|[₀-₉]|\b(?!m)[A-Za-z][²³⁴-⁹ⁿ]"  # letters before symbols and digits
-    rf"|\d(?:(?!AM\b|PM\b)[A-Z]|[a-z]{{1,8}}[A-Z\d]|\.[a-z_]|{_UNIT_LETTERS})"  # digits before letters
-    r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # snake_case and camelCase, but not iPhone and PhD
-    r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z]:[A-Z]|[a-z]-0\d|\bX-(?!Ach|Ray|W)[A-Z][a-z]+-[A-Z]"  # a:b, X-Request-ID
-    r"|\b(?:Access-Control-(?:Al|Exp|Max|Req)|Cross-Origin-(?:Em|Op|Resource-P)|If-(?:Mod|None|Unm)[a-z]*-[A-Z])"
-    r"|\b(?:Content-Security-Pol|Permissions-Pol|Strict-Transport-Sec)"
-    r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b|\w{2,64}+\.\w{2})"  # a dot inside, but not as in e.g. or U.S.
-)
+CODE = re.compile("|".join(read_tables("patterns.toml")["words"]).replace("{letters}", _UNIT_LETTERS))
 PLACEHOLDER = re.compile(
     rf"[$#%@]?\{{.*\}}|{_FIELD_OF_FORM}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[\[.*\]\]|⟦.*⟧|[{OBJECTS}]+",
     re.DOTALL,

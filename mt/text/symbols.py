@@ -11,6 +11,7 @@ from unicodedata import normalize
 from mt.languages import primary_language
 from mt.text.alignment import Range, is_wide
 from mt.text.casing import is_mixed_case
+from mt.text.word_tables import read_tables
 
 # Not h, J and pm: "2 h" is a time of day in French, "3 J." are years in German, and "5 pm" is a time of day in English.
 ONE_UNIT = (
@@ -34,16 +35,7 @@ _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, whi
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _CODES = frozenset("ean gtin iban id isbn sku uid uri url uuid cs de el en fr ja ko nl pl pt ru sv tr uk zh".split())
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
-_CODE_LINE = re.compile(
-    r"\$ (?:cat|cd|cp|echo|ls|make|mkdir|mv|rm|sudo) .*|SELECT .* FROM [a-z_.]+\b.*|\} ?else\b.*|class \w+(?:\(.*\))?:"
-    r"|(?:\$ )?(?:apt|brew|cargo|curl|docker|git|kubectl|np[mx]|pip3?|yarn) (?!(?:\w+ )*(?:an?|are|is|the|your?) )(?:"
-    r"[a-z][a-z -]* -{1,2}\w.*|(?:add|apply|build|checkout|clone|exec|get|init|install|pull|push|run|start|test)"
-    r"(?: [a-z\d./:@=_-]+){0,3})|(?:else if|if|for|foreach|while|switch) ?\(.*\) ?\{.*|def \w+\(.*\).*:.*"
-    r"|import [\w.]+ as \w+|from [\w.]+ import [\w, ]+|return (?:None|True|False|self\..*|\S+;)"
-    r"|(?:const|function|int|let|private|protected|public|static|string|var|void) [^;{=(]*+"
-    r"(?:[={]|(?:(?<=\w)|(?<=function ))\().*[;{]"  # no `public services (schools);`
-    r"|(?!.* (?:and|et|for|of|or|the|to|und) )([a-z]{2,12}) (?:[a-z\d-]+ )*\1-[a-z\d-]+(?: [a-z\d-]+)*"  # btn btn-x
-)
+_CODE_LINE = re.compile("|".join(read_tables("patterns.toml")["lines"]))
 _FORMULA = re.compile(  # of single letters
     r"(?=.*[\w)]\s?[=<>≤≥≠≈→⇒⇔∪∩⊂⊆∈×·±√∑∫+*/^-])(?:[\W\d_¹²³]|(?<![^\W\d_¹²³])[^\W\d_¹²³](?![^\W\d_¹²³]))+"
 )

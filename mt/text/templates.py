@@ -11,25 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_BLOCK = re.compile(
-    r"\{{2,3}(?!\{)(?:(?!\}\}|\{\{).){1,1000}\}\}\}?|\{%(?:(?!%\}|\{%).){1,1000}%\}|\{\#(?:(?!\#\}|\{\#).){1,1000}\#\}"
-    r"|<%(?:(?!%>|<%).){1,1000}%>|<\?(?:php\b|=)(?:(?!\?>).)*(?:\?>|\Z)|</?[#@][a-z][^<>\n]{0,300}>"
-    r"|\{[#:/](?:await|catch|each|else|foreach|if|key|section|snippet|then|while)\b[^{}\n]{0,300}\}"
-    r"|\{(?:else|(?:(?:else)?if|for(?:each)?)\b(?=[^{}\n]{1,300}[$=<>&!])[^{}\n]{1,300})\}"
-    r"|\[%(?:(?!%\]|\[%).){1,1000}%\]|\*\|[A-Z][^|\n]{0,100}\|\*"
-    r"|(?<!\w)[@#](?:(?:else)?if|for(?:each|else)?|isset|section|switch|unless|while)\s?"
-    r"\((?:[^()\n]|\([^()\n]*\)){0,300}\)"
-    r"|(?<!\w)[@#](?:else|end(?:for|foreach|if|isset|section|switch|unless|while)?)\b",
-    re.DOTALL,
-)
+from mt.text.word_tables import read_tables
+
+_TABLES = read_tables("templates.toml")
+_BLOCK = re.compile("|".join(_TABLES["blocks"]), re.DOTALL)
 _GO = r"(?:block|define|if|range|with)\s"
-_CODE = "code|comment|highlight|javascript|math|mermaid|schema|style|stylesheet"  # their content is not text
-_TAGS = (
-    rf"(?:{_CODE}|apply|assign|autoescape|block|blocktrans|blocktranslate|break|cache|call|capture|case|continue|do|elif"
-    r"|else|elseif|elsif|embed|empty|extends|filter|for|form|from|if|ifchanged|import|include|layout|liquid|load|macro"
-    r"|plural|pluralize|raw|render|section|set|spaceless|tablerow|unless|verbatim|when|with|end\w*)\b"
-)
-_KEYWORDS = r"(?:case|default|do|else|elseif|elsif|end\w*|for|foreach|if|switch|try|unless|until|when|while)\b"
+_CODE, _TAGS, _KEYWORDS = (_TABLES[name].replace(" ", "|") for name in ("code", "tags", "keywords"))
+_TAGS, _KEYWORDS = rf"(?:{_CODE}|{_TAGS}|end\w*)\b", rf"(?:{_KEYWORDS}|end\w*)\b"
 _STATEMENT = re.compile(
     rf"\{{\{{[-~]?\s*(?:[#^/!]|else\b|{_GO}|end\s*-?\}}\}})|\{{%[-+~]?\s*{_TAGS}|\{{(?![{{%])|</?[#@]"
     rf"|<%(?![=~:]|-(?!-))|[@#]|\*\|(?:ELSE|END|IF)|\[%-?\s*[A-Z]|<%[-~]\s*(?:\}}|{_KEYWORDS})"

@@ -239,6 +239,21 @@ def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> lis
     return missing
 
 
+def without_copies(terms: Iterable[tuple[str, str]], text: str) -> str:
+    """Return a translation without copied names beside `terms`, as in `New Neu-York` and `Herr Herr Braun`.
+
+    Each term is a pair (source, translation).
+    """
+    for source, translation in terms:
+        words = translation.split()
+        copies = {word for word in source.split() if word[0].isupper()} - set(words)
+        if translation in text and (copies or len(set(words)) == len(words) > 1):
+            first, last = ("|".join(map(re.escape, {*copies, *edge})) for edge in (words[:1], words[-1:]))
+            term = re.escape(translation)
+            text = re.sub(rf"(?<!\w)(?:(?:{first}) )+(?={term})|(?<={term})(?: (?:{last})(?!\w))+", "", text)
+    return text
+
+
 def find_translation(translation: str, text: str, language: str, compounds: bool = False) -> list[Range]:
     """Return the ranges of `text` that contain a form of `translation`, also in compounds if `compounds` is true."""
     compounds = compounds and forms_compounds(translation, language)

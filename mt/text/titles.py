@@ -7,35 +7,26 @@ from functools import cache
 from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.protect import ProtectedSpan
+from mt.text.word_tables import read_tables
 
-_TITLES = {  # of men and of women; the first is written
-    "de": (("Herr", "Herrn"), ("Frau",)),
-    "en": (("Mr", "Mr."), ("Ms", "Ms.", "Mrs", "Mrs.")),
-    "fr": (("M.", "Monsieur"), ("Mme", "Madame", "Mlle", "Mademoiselle")),
-}
-_ENGLISH = frozenset({"Mister", "Miss", "Madam", "Madame", "Monsieur"})  # these stay in an English translation
-_MISTAKES = frozenset("dame femme frau gentleman her herr homme lady lord mann man mrn sir woman".split())
-_CHARACTERS = frozenset("Bean Doubtfire Marvel Potato Right Robot Spock Tussauds".split())  # they keep their titles
+_TABLES = read_tables("titles.toml")
+_TITLES = {language: tuple(tuple(words.split()) for words in both) for language, both in _TABLES["titles"].items()}
+_WORDS = {key: frozenset(words.split()) for key, words in _TABLES["words"].items()}
+_ENGLISH, _MISTAKES, _CHARACTERS = (_WORDS[key] for key in ("english", "mistakes", "characters"))
 _AND = "(?:and|et|und)"
 _DEGREES = r"(?:(?:Dr|Prof)\b\.? )*"
 _NAME = (  # or a placeholder
     r"(?:(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ][^\W\d_]+?|\{\{?[^{}]{1,50}\}?\}|\[[^\[\]]{1,50}\]|<[^<>]{1,50}>"
     r"|%(?:\d\$)?[@s]|%\(\w+\)s|[$:]\w+)"
 )
-_ROLE = re.compile(
-    r"Ambassador|Botschafter|Bürgermeister|Chair|Direktor|Do[ck]tor|General|Judge|Justice|Kanzler|Kolleg|Kommissar|Lehrer"
-    r"|Ma[iy]or|Minist|Nachbar|Ober\b|Pfarrer|Pr[äeé]sident|Profess|Richter|Secretary|Speaker|Vater|Vorsitzend|Wirt"
-)
-_GREETING = re.compile(r"(?:bonjour|bonsoir|ch[eè]re?|dear|good|guten?|hallo|hello|hi|lieber?|merci|sehr|thanks?)\b")
+_ROLE, _GREETING = (re.compile(rf"(?:{'|'.join(_TABLES['words'][key].split())})") for key in ("roles", "greetings"))
 _MOST_GREETING = 3  # words before a name
 _SUBJECT = re.compile(r"(?:^|\b(?:are|can|could|did|does|has|had|is|must|should|was|will|would|hat|ist|est|a|que)) $")
 _OBJECT = re.compile(r"\b(?:about|ask|avec|by|call|de|for|from|meet|of|par|pour|tell|to|with|à) $")
 _VERB = re.compile(r"(?: [A-Z]\S*){0,3} (?:are|ca[mn]e?|did|ha[ds]|is|may|must|sa[iy][ds]?|was|w[eio]\w+|\w+ed)\b")
 _BESIDE = 200  # number of characters beside a title that are examined
 _CLAUSE = re.compile(r"[,;:.!?—–] |\b(?:and|because|but|if|that|when|und|et) ")
-_WIFE = re.compile(  # seine Frau Anna, and Sprechen der Herr Türkisch?
-    r"(?i:(?:[dms]ein|ihr|unser|eu[er]r|k?ein|dies|jed|erst|zweit|dritt|jung|alt|spät)(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)"
-)
+_WIFE = re.compile(rf"(?i:(?:{'|'.join(_WORDS['of_wives'])})(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)")
 _WORD_BEFORE = re.compile(r"([^\W\d_][\w’'-]*\.?) \Z")
 _ADDRESS = {
     "de": (re.compile(r"\b((?:[Gg]eehrt|Lieb|Wert)e)r?(?= (Herr|Frau)\b)"), ("r", "")),

@@ -35,6 +35,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "(see ⟨http://a.b/c?d=e&f=g#h⟩)",
         "⟨www.example.org⟩. ⟨example.com/path⟩!",
         "在⟨https://x.com⟩看",
+        "at ⟨12 Main Street⟩, ⟨221b Old Baker St.⟩ and ⟨5⟩ Streets",
         "⟨HTTPS://X.COM/A⟩ AT ⟨EXAMPLE.ORG⟩, ⟨WWW.A.B⟩",
         "Mail ⟨first.last+tag@mail.example.co.uk⟩, now",
         "⟨@anna_b⟩'s ⟨#tag⟩ and ⟨@me@mastodon.social⟩.",
@@ -369,3 +370,9 @@ def test_a_word_of_many_spans_takes_linear_time(brackets: int) -> None:
     places = range(brackets + 2, brackets + 90_000, 3)
     spans = [ProtectedSpan(place, place + 1, "1", SpanKind.NUMBER) for place in places]
     assert remove_spans(sentence, spans) == StrippedText("", (RemovedSpan(0, sentence, True, True, False),))
+
+
+def test_an_emoji_after_an_article_stands_for_a_noun() -> None:
+    kinds = [span.kind for span in find_spans("My 🐶 is 😀 in der 🏠, ➡ the ➡ way.")]
+    opaque, emoji = SpanKind.OPAQUE, SpanKind.EMOJI
+    assert kinds == [opaque, emoji, opaque, emoji, emoji]

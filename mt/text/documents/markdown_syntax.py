@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from mt.text.documents.base import LINE
+from mt.text.word_tables import read_tables
 
 SYNTAX, VALUE = "\ufdd0", "\ufdd1"
 """Characters that stand for a character of hidden syntax, and of a part of a text that is not translated."""
@@ -16,19 +17,11 @@ _INDENT = r"(?P<indent>[ \t]*(?:(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))[ \t]*)*)"
 _BRACES = r"\{[^{}]*\}"
 _NAME = rf"(?:[\w-]+|{_BRACES})?"  # of a directive
 _ATTRIBUTES = r"\{:[ ]?[#.]?[A-Za-z][^{}]*\}"  # of the block around them, in kramdown: {: .class}
+_TABLES = read_tables("documents/markdown.toml")
+_NAMED = {"<name>": _NAME, "<braces>": _BRACES, "<attributes>": _ATTRIBUTES}
 _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of its own
-    re.compile(_INDENT + pattern)
-    for pattern in (
-        r"(?<=>)[ \t]*\[![\w-]+\][-+]?[ \t]*(?P<title>.*)",  # callouts of GitHub and Obsidian
-        rf":{{3,}}[ \t]{{0,3}}{_NAME}(?:{_BRACES})?\[(?P<title>[^\[\]]*)\](?:{_BRACES})?[ \t]*",  # Docusaurus
-        rf":{{3,}}[ \t]{{0,3}}{_NAME}(?:[ \t]?{_BRACES})?[ \t]?(?P<title>[^{{}}\[\]]*)",  # Pandoc, VuePress, MyST
-        r":(?:align|class|color|height|icon|name|open|width):(?:[ \t].*)?(?P<title>)",  # options of directives of MyST
-        r"(?:\{\{(?:(?!\}\}).)*\}\}|\{%(?:(?!%\}).)*%\}|<%(?:(?!%>).)*%>)[ \t]*(?P<title>)",  # templates
-        r"import[ \t][^\"']*[\"'][^\"']*[\"'];?[ \t]*(?P<title>)",  # MDX
-        r"export[ \t]+(?:const|default|function|let)\b.*(?P<title>)",
-        r"\{/\*.*\*/\}[ \t]*(?P<title>)",
-        rf"{_ATTRIBUTES}[ \t]*(?P<title>)",
-    )
+    re.compile(_INDENT + re.sub("|".join(_NAMED), lambda name: _NAMED[name[0]], pattern))
+    for pattern in _TABLES["dividers"]
 ]
 _CONTAINER = re.compile(  # of MkDocs; the text of the container is indented
     _INDENT + r"(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?: [\w-]+)*(?: ?\"(?P<title>[^\"]*)\")?"
@@ -36,22 +29,9 @@ _CONTAINER = re.compile(  # of MkDocs; the text of the container is indented
 )
 _DEFINITION = re.compile(_INDENT + r"(?:\[\^[^\[\]\s]+\]|\*\[[^\[\]]+\]):[ \t]+(?P<title>\S.*)")
 _DIRECTIVE = re.compile(  # of MyST: the text between the fences is Markdown
-    _INDENT
-    + r"(?P<fence>`{3,}|~{3,})\{(?:admonition|attention|card|caution|danger|dropdown|error|hint|important|margin|note"
-    r"|seealso|sidebar|tab-item|tip|topic|versionadded|versionchanged|warning)\}[ \t]?(?P<title>[^`]*)"
+    rf"{_INDENT}(?P<fence>`{{3,}}|~{{3,}})\{{(?:{_TABLES['directives'].replace(' ', '|')})\}}[ \t]?(?P<title>[^`]*)"
 )
-_VERBATIM = [  # (beginning of a part that is not Markdown, what a line of its end contains)
-    (re.compile(_INDENT + begin), end)
-    for begin, end in (
-        (r"\$\$", r"\$\$"),
-        (r"\\\[", r"\\\]"),
-        (r"\\begin\{(?P<name>\w+)\*?\}", r"\\end\{%s"),
-        (r"\{%-?[ \t]*(?P<name>code|highlight|math|mermaid)\b", "end%s"),
-        (r"\{\{[<%]-?[ \t]*(?P<name>code|highlight|math|mermaid)\b", r"/[ \t]*%s"),
-        (r"export[ \t].*[{(\[][ \t]*\Z", r"\A[})\]]"),
-        (r"<[A-Z][\w.]*[ \t]*\Z", ">"),
-    )
-]
+_VERBATIM = [(re.compile(_INDENT + begin), end) for begin, end in _TABLES["verbatim"]]
 _INLINE = re.compile(
     r"(?P<code>(?<!`)(`+)(?!`)[^`\n]+\2(?!`))|(?P<formula>(?<![\\\w$])\$\$?(?![\s$])(?:[^$\\\n]|\\.){1,300}(?<!\s)\$\$?(?![\w$])"
     r"|\\\((?:(?!\\\)).){1,300}\\\))|\{\{[<%](?:(?!\}\}).){1,300}\}\}|\{%(?:(?!%\}).){1,300}%\}"

@@ -6,16 +6,12 @@ from functools import cached_property
 from mt.languages import language_and_script, regional_tag
 from mt.text.markup.elements import ElementIndex
 from mt.text.markup.tokens import Attribute, Token, TokenKind
-from mt.text.word_tables import read_words
+from mt.text.word_tables import read_tables
 
-_WORDS = read_words("markup/attributes.toml")
-_TEXTS, _META, _META_LANGUAGES = _WORDS["texts"], _WORDS["meta"], _WORDS["meta_languages"]
-_BY_ELEMENT = {
-    **dict.fromkeys(("optgroup", "option", "track"), _TEXTS | {"label"}),
-    **dict.fromkeys(("script", "style", "template"), frozenset[str]()),
-    **dict.fromkeys(("td", "th"), _TEXTS | {"abbr"}),
-    "text:label": frozenset({"text:value"}),
-}
+_TABLES = read_tables("markup/attributes.toml")
+_TEXTS, _META, _META_LANGUAGES = (frozenset(_TABLES[key].split()) for key in ("texts", "meta", "meta_languages"))
+_ADDED = {name: _TEXTS | set(words.split()) for name, words in _TABLES["added"].items()}
+_WITHOUT_TEXT = frozenset({"script", "style", "template"})
 _BUTTONS = frozenset({"button", "reset", "submit"})
 _LANGUAGES = frozenset({"lang", "xml:lang"})
 _WORD_PROCESSOR = re.compile(r"(?:^|\s)Mso|Microsoft Word|LibreOffice|OpenOffice")
@@ -29,7 +25,7 @@ def text_attributes(token: Token) -> frozenset[str]:
         return frozenset() if kind == "hidden" else _TEXTS | ({"value"} if kind in _BUTTONS else set())
     if token.name == "meta":
         return frozenset({"content"}) if _META & _meta_names(token) else frozenset()
-    return _BY_ELEMENT.get(token.name, _TEXTS)
+    return frozenset() if token.name in _WITHOUT_TEXT else _ADDED.get(token.name, _TEXTS)
 
 
 def language_attributes(token: Token) -> frozenset[str]:

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from mt.text.markup.inline import StandsForWord
 from mt.text.markup.tokens import Token, TokenKind
-from mt.text.word_tables import read_words
+from mt.text.word_tables import read_tables, read_words
 
 _WORDS = read_words("markup/elements.toml")  # which says what each set is
 BLOCKS, VOID = _WORDS["blocks"], _WORDS["void"]
@@ -14,16 +14,8 @@ NO_WORDS, HTML_INLINE = _WORDS["no_words"], _WORDS["html_inline"]
 CODE, VISIBLE = _WORDS["code"], _WORDS["visible"]
 HTML_NAMES = BLOCKS | VOID | NO_WORDS | HTML_INLINE
 
-_CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
-# Names of the open HTML blocks without end tag that end where an element of this name begins
-_CLOSED_BY = {
-    **dict.fromkeys(BLOCKS, frozenset({"p"})),
-    "li": frozenset({"li", "p"}),
-    **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd", "p"})),
-    **dict.fromkeys(_CELLS, _CELLS | {"p"}),
-    **dict.fromkeys(_ROWS, _CELLS | _ROWS | {"p"}),
-    "tr": _CELLS | {"p", "tr"},
-    **dict.fromkeys(("option", "optgroup"), frozenset({"option"})),
+_CLOSED_BY = dict.fromkeys(BLOCKS, frozenset({"p"})) | {
+    name: frozenset(closed.split()) for name, closed in read_tables("markup/closed.toml").items()
 }
 
 

@@ -203,11 +203,13 @@ class Normaliser:
         return _compose(draft)
 
     def _replacement(self, match: re.Match[str]) -> str:
-        """Return the replacement of a character. A dash between words gets spaces, as others have. An arrow stays."""
-        if match[0] in "‹›" and not ("‹" in match.string and "›" in match.string):
-            return match[0]  # an arrow
-        new = self._replacements[match[0]]
+        """Return the replacement of a character; a dash between words gets spaces. Arrows and signs of inches stay."""
         around = match.string[match.start() - 1 : match.start()] + match.string[match.end() : match.end() + 1]
+        if match[0] in "‹›" and not ("‹" in match.string and "›" in match.string):
+            return match[0]
+        if match[0] in "′″" and around[:1].isdigit():
+            return match[0]
+        new = self._replacements[match[0]]
         return f" {new} " if match[0] in _LONG_DASHES and len(around) == 2 and around.isalpha() else new
 
 

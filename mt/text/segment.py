@@ -36,22 +36,27 @@ _LINE_BREAK = re.compile(  # \\n in the text is a break, too, after punctuation,
 )
 _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
-_OPEN_ENDS = {name: re.compile(words) for name, words in read_tables("patterns.toml")["open_ends"].items()}
+_OPEN_ENDS, _ORDINAL = (
+    {name: re.compile(words) for name, words in read_tables("patterns.toml")[key].items()}
+    for key in ("open_ends", "ordinal_ends")
+)
 _NO_PROSE = re.compile(r"[\w-]+:(?!//)|.*\s--?[a-z]")  # a line such as `author: Tom` or a command
 _SENTENCE_END = re.compile(r"[.!?…](?!\w)")
 _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
 _ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of one below another that begins in lower case
 _SPACE = re.compile(r"\s+")
-_SIGNS = frozenset("|¦·•→➔➜✓✔✗✘✅❌★☆►▶")
+_SIGNS = frozenset("|¦·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒")
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
-    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•→➔➜✓✔✗✘✅❌★☆►▶](?:\s+|\Z))"
+    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒](?:\s+|\Z))"
 )
 _NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
     ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
     ",": re.compile(r"\s,|,\s|[\n(){}\[\]<>=&\\`;]|//|[.!?…]\Z|\d,\d|[^\s,]\s[^\s,]+\s"),
 }
-_TRAIL = re.compile(r"(?:[A-ZÀ-Þ][^\s>»›]*(?: [^\s>»›]+)?(?: [>»›] |\Z)){3,20}")  # Home > Dogs > Small dogs
+_TRAIL = re.compile(  # Home > Dogs > Small dogs, and Yes / No
+    r"(?:[A-ZÀ-Þ][^\s>»›]*(?: [^\s>»›]+)?(?: [>»›] |\Z)){3,20}|(?:[A-ZÀ-Þ][^\s/]*(?: [^\s/]+)?(?: / |\Z)){2,20}"
+)
 _QUOTED_FIELD = re.compile(r'(?:\A|;)"[^";]*"(?:;|\Z)')
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
@@ -68,12 +73,6 @@ _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic, DataSet
     r"|(?:[A-Z]{2,8}|[A-Z]\w{0,62}[A-Z]\w{0,62})\.[A-Z]{2,5}(?!\w)|[A-Z]\w{1,63}\.(?=\w{0,62}[a-z][A-Z])\w{2,64}"
     r"|(?:[A-Z]\w{0,62}[a-z][A-Z]\w{0,62}|(?<=\*\*)[A-Za-z]\w{1,63})\.[A-Z]\w{1,63}(?=\(|\*\*)|(?:[^\W\d_]\.){1,9}[A-Z](?!\w))"
 )
-_ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", not of a number as in "Es waren 30."
-    "de": re.compile(
-        r"\b(?:ab|am|bis|das|de[mnrs]|die|ein|[dkms]einem|ihrem|im|ins|jede[mnrs]?|seit|vom|zum(?:\s\d)?|zur)\s*\d\d?\.\s*$",
-        re.IGNORECASE,
-    )
-}
 _LABEL = re.compile(
     r"\A\W{0,5}(?:(?:VERY|IMPORTANT|PLEASE) ){0,2}(?:NOTE|WARNING|CAUTION|IMPORTANT|DANGER|ACHTUNG|WARNUNG|HINWEIS"
     r"|WICHTIG|VORSICHT|REMARQUE|ATTENTION|AVERTISSEMENT)[ \u00a0\u202f]?:\s+(?=.*[a-zß-ÿ]{2})"
@@ -239,8 +238,8 @@ def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
         if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
             yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
             return
-    if (" > " in paragraph or " » " in paragraph or " › " in paragraph) and _TRAIL.fullmatch(paragraph):
-        yield from re.split("( [>»›] )", paragraph)
+    if any(sign in paragraph for sign in (" > ", " » ", " › ", " / ")) and _TRAIL.fullmatch(paragraph):
+        yield from re.split("( [>»›/] )", paragraph)
         return
     items, begin = [""], 0
     for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph and not _SIGNS.isdisjoint(paragraph) else ():

@@ -42,15 +42,6 @@ _TEMPLATE = (
     rf"|{_FIELD_OF_FORM}|\[\[[\w .|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"
     r"|\*\|[A-Z][^|\n]{0,100}\|\*|\[%[^\[\]]{1,300}%\]|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
 )
-_FIELD = r"(?:y{1,4}|Y{4}|M{1,4}|D{2}|d{1,2}|E{1,4}|[Hh]{1,2}|m{1,2}|s{1,2}|S{3}|aa?|[Zz]{1,5}|X{1,3}|T)"
-_DATE = (  # of e-mails and feeds (RFC 5322), and patterns of dates, such as MMM d, yyyy and F j, Y
-    r"(?<!\w)(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-    r" \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|UTC?|GMT|[CEMP][DS]T|Z)"
-    rf"|(?!MM\. )(?=(?:{_FIELD}[ ,:/.'-]{{1,2}}){{0,9}}(?:y{{4}}|yy|YYYY|M{{2,4}}|HH)(?!\w))"
-    rf"{_FIELD}(?:[ ,:/.'-]{{1,2}}{_FIELD}){{1,9}}"
-    r"|(?!(?:\w )?y \w)(?=.{0,6}[Yy])(?=.{0,6}[FmM])[DFYdjlMmny](?:[ ,/.-]{1,2}[DFYdjlMmny]){1,3}"
-    r"|[GHgh]:i(?::s)?(?: [Aa])?)(?!\w)"
-)
 _FILES = r"(?<![\w*])\*\.(?:\*|\w{1,8})(?![\w*])"  # *.txt
 _ARGUMENT = r"(?<![\w*])(?:\*|\*\*(?![A-Z][a-zß-ÿ]))[A-Za-z_]\w*+(?!\*)"  # not **Note: of an emphasis without end
 _NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
@@ -81,6 +72,7 @@ _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
 _INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
 _SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
 _TABLES = read_tables("patterns.toml")["spans"]
+_DATE = "|".join(_TABLES["dates"]).replace("{field}", _TABLES["field"])
 _STREET, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("streets", "commands", "brackets"))
 _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])
 _LITERAL = r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?![^\s.,!?]))"

@@ -10,7 +10,7 @@ from mt.text.protect import ProtectedSpan
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("titles.toml")
-_TITLES = {language: tuple(tuple(words.split()) for words in both) for language, both in _TABLES["titles"].items()}
+_TITLES: dict[str, list[list[str]]] = _TABLES["titles"]
 _WORDS = {key: frozenset(words.split()) for key, words in _TABLES["words"].items()}
 _ENGLISH, _MISTAKES, _CHARACTERS = (_WORDS[key] for key in ("english", "mistakes", "characters"))
 _AND = "(?:and|et|und)"

@@ -162,6 +162,9 @@ def _with_paired_quotes(source: str, translation: str) -> str:
     for words in dict.fromkeys(_QUOTATION.findall(source)):
         half = rf'(?<![\w"„“«]){re.escape(words)}"|"{re.escape(words)}(?![\w"”“»])'
         translation = re.sub(half, f'"{words}"'.replace("\\", r"\\"), translation)
+    first = _QUOTATION.match(source)
+    if first and first.end() < len(source) and translation.count('"') == 1:  # "Hello, she says
+        translation = re.sub(r'\A("[^".,!?]+[.,!?])(?= )', r'\1"', translation)
     return translation
 
 

@@ -101,7 +101,7 @@ CLOSEST = {
     "hyphens": ("e\u2011mail a\u2010b 3\u22122", "e-mail a-b 3-2"),
     "dashes": ("a — b ‒ c ― d – e", "a – b – c – d – e"),
     "dashes between words": ("so—or 3—4", "so – or 3–4"),
-    "primes": ("5′ 6″ 7‴", "5' 6\" 7'''"),
+    "primes": ("5′ 6″ 7‴ a′ b″", "5′ 6″ 7''' a' b\""),
     "ellipsis": ("so…", "so..."),
     "full-width punctuation": ("Ｗｈｙ？（ｓｏ）", "Why?(so)"),
     "units": ("5㎞ 7㎡ 8℃ №3", "5km 7m² 8°C No.3"),

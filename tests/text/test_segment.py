@@ -117,6 +117,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "⟨_One._⟩ ⟨It.⟩ ⟨**Dr.** Tom.⟩ ⟨[b]Go![/b]⟩ ⟨See⟩"),
         ("en", "⟨It is old.⟩ ⟨'''Rome''' is old.⟩"),
         ("en", "⟨*sighs*⟩ ⟨I do.⟩ ⟨Use .* or *.* here.⟩"),
+        ("en", "⟨Yes⟩ / ⟨No⟩"),
+        ("en", "⟨A / b, Page 1 / 5⟩"),
         ("en", "⟨(laughs)⟩ ⟨I do.⟩ ⟨(A) It is.⟩ ⟨[Sic] no⟩"),
         ("en", "⟨so fun 😂😂⟩ ⟨see you 1️⃣⟩ ⟨Go in 2️⃣⟩ ⟨Wait⟩"),
         ("en", "⟨*all* Americans⟩"),

@@ -74,6 +74,7 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("Stop!", "Halt!!!", "de", "Halt!"),
         ("“What?!” she said. “No!!”", "„Was?“ sie sagte. „Nein!“", "de", "„Was?!“ sie sagte. „Nein!!“"),
         ("Hi Tom,", "Hallo, Tom", "de", "Hallo Tom,"),
+        ("« Oui », dit-il.", '"Yes, he says.', "en", '"Yes," he says.'),
         ("You need this:", "Il faut ceci.", "fr", "Il faut ceci :"),
         ("Go!", "Gehst du?", "de", "Gehst du?"),
         ("Assieds-toi !", "Sit down.", "en", "Sit down!"),

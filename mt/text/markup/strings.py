@@ -76,7 +76,7 @@ def keeps_marks(text: str, translation: str) -> bool:
     return not count or count == len(_find_marks(translation))
 
 
-def has_unusual_marks(text: str, knows: Callable[[str], bool] = lambda word: True) -> bool:
+def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -> bool:
     """Return whether a text has links or emphasis that models may not know, unlike `**File**` or the name `**Tom**`.
 
     A name is also a word that the model does not know, such as `**numpy**`.

@@ -102,7 +102,8 @@ class FileJob {
   /** Offers the translated file and its sentences. */
   done({ translatedFileUrl: url, tmxUrl, sentences: all, doubtful: count, withoutMemory }, target) {
     const done = localized(withoutMemory ? "files.done-without-memory" : "files.done");
-    this.state.textContent = count ? `${done}. ${localized("files.doubtful", { count, all })}` : done;
+    const doubt = count ? localized("files.doubtful", { count, all }) : all && count === 0 ? localized("files.none-doubtful") : "";
+    this.state.textContent = doubt ? `${done}. ${doubt}` : done;
     this.bar.remove();
     const dot = this.file.name.lastIndexOf(".");
     const stem = `${this.file.name.slice(0, dot)}_${target}`;

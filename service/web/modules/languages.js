@@ -33,7 +33,7 @@ export class Languages {
     const sources = list.filter(({ targets }) => targets.some((code) => this.#known.has(code)));
     this.sourceSelect.replaceChildren(option(AUTO, localized("languages.detect")), ...this.#options(sources.map(({ code }) => code)));
     const first = [sources[0]?.code, sources[0]?.targets[0]];
-    const usual = sources.length > 1 ? [preferred, first] : [first]; // a single language is not detected
+    const usual = sources.length > 1 ? [[AUTO, interfaceLanguage], preferred, first] : [first]; // a single language is not detected
     const candidates = [this.#fragment(), load("languages", []), ...usual];
     const [source, target] = candidates.find((candidate) => this.#fits(...candidate)) ?? [AUTO, list[0]?.code];
     this.#set(source, target);

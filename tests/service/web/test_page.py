@@ -358,6 +358,13 @@ def test_a_language_that_the_page_lacks_is_english(visit: Open) -> None:
     )
 
 
+@pytest.mark.parametrize(("locale", "target"), [("fr-CA", "fr"), ("en-GB", "en"), ("pt-BR", "en")])
+def test_the_first_target_is_the_language_of_the_reader(visit: Open, locale: str, target: str) -> None:
+    seen = visit("", locale=locale)
+    expect(seen.page.locator("#source-language")).to_have_value("auto")
+    expect(seen.page.locator("#target-language")).to_have_value(target)
+
+
 def test_languages_that_fit_each_other(visit: Open) -> None:
     seen = visit("#de/en")
     source, target = seen.page.locator("#source-language"), seen.page.locator("#target-language")

@@ -123,15 +123,14 @@ def _refusal(name: str, source: str, error: Exception) -> str:
         )
     if isinstance(error, hub_errors.RevisionNotFoundError):
         return f"{source}: the model has no such revision; accepted: a branch, a tag or a commit"
-    if isinstance(error, hub_errors.OfflineModeIsEnabled):
-        return (
-            f"{source}: HF_HUB_OFFLINE is set, so the Hugging Face hub is not asked. Unset it, or name a folder, which "
-            f"`hf download {name} --local-dir FOLDER` creates on a machine with a network"
-        )
-    return (
-        f"{source}: no such folder exists, and the Hugging Face hub cannot be reached ({_reason(error)}). Name "
-        f"a folder, which `hf download {name} --local-dir FOLDER` creates on a machine with a network"
+    elsewhere = (
+        f"on a machine with a network, and import it: `mt-service import FOLDER models/{name.rpartition('/')[2]}`"
     )
+    elsewhere = f"fetch a folder by `hf download {name} --local-dir FOLDER` {elsewhere}"
+    if isinstance(error, hub_errors.OfflineModeIsEnabled):
+        return f"{source}: HF_HUB_OFFLINE is set, so the Hugging Face hub is not asked. Unset it, or {elsewhere}"
+    missing = f"{source}: no such folder exists, and the Hugging Face hub cannot be reached ({_reason(error)})"
+    return f"{missing}. Set HTTPS_PROXY if this network has a proxy, or {elsewhere}"
 
 
 def _weight_files(names: Iterable[str]) -> list[str]:

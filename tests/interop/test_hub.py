@@ -221,7 +221,7 @@ def test_refusals_of_the_hub_say_what_to_do(
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
     message = refusal(NAME, out)
     assert f"{NAME}: no such folder exists, and the Hugging Face hub cannot be reached" in message
-    assert f"`hf download {NAME} --local-dir FOLDER` creates" in message
+    assert f"`hf download {NAME} --local-dir FOLDER` on a machine with a network" in message
 
 
 def test_a_full_disk_is_not_called_a_hub_out_of_reach(

@@ -158,7 +158,7 @@ def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
     if len(named) == 1:
         return named[0]
     if named:
-        ids = ", ".join(memory.id for memory in named)
+        ids = ", ".join(f"{memory.id} ({memory.source}-{memory.target})" for memory in named)
         raise MemoryCommandError(f"{len(named)} memories have the name {id_or_name!r}; accepted: an id, {ids}")
     names = ", ".join(dict.fromkeys(memory.name for memory in memories))
     accepted = f"accepted: an id or a name, {names}" if names else "the database has no memories yet"

@@ -33,7 +33,7 @@ LOG_EVENTS = {
     "no key is required": "The service listens beyond this machine without require_key: every machine that reaches it "
     "may translate (host).",
     "no model is named: the starter model is served": "Neither model nor models is set; this model is for trying out.",
-    "not answered in time": "The grace period ended before all requests were answered (requests).",
+    "not answered in time": "The grace period ended before all requests were answered (requests); they have 5 s more.",
     "parser did not start": "No process of a document library could be started (problem).",
     "parser failed": "A document library raised an unexpected exception in its process (location).",
     "parser killed": "A process of a document library was killed from outside; its operation is run once more "

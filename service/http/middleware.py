@@ -302,9 +302,9 @@ def host_name(host: str) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Return whether the name in a Host header is empty or an IP address. A DNS rebinding attack sends a name."""
+    """Return whether a Host header has no name, localhost or an IP address. A DNS rebinding attack sends a name."""
     try:
-        return not name or ("%" not in name and bool(ip_address(name)))  # a zone of IPv6 may be a name
+        return name in ("", "localhost") or ("%" not in name and bool(ip_address(name)))  # a zone of IPv6 may be a name
     except ValueError:
         return False
 

@@ -50,6 +50,7 @@ async def ask(settings: dict[str, Any], method: str, path: str, **headers: str) 
         ({"host": "0.0.0.0"}, "any.example", 200),
         ({"host": "0.0.0.0", "allowed_hosts": ("mt.example",)}, "MT.example:80", 200),
         ({"allowed_hosts": ("mt.example",)}, "evil.example", 400),
+        ({"allowed_hosts": ("mt.example",)}, "localhost:8000", 200),
     ],
 )
 async def test_hosts_by_which_the_service_may_be_addressed(settings: dict[str, Any], host: str, status: int) -> None:

@@ -11,7 +11,7 @@ raises the error of torch. Not simulated: streams, several devices, and the roun
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
@@ -279,6 +279,12 @@ class SimulatedDevice(TorchDispatchMode):
         waits = func in WAITING or any(x.dtype == torch.bool or not isinstance(x, SimulatedTensor) for x in indices)
         if waits:
             self.wait(func)
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedDevice]:
+    with SimulatedDevice() as device:
+        yield device
 
 
 class SimulatedGraphs(Eager):

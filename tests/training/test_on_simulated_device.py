@@ -1,6 +1,6 @@
 """Training on a simulated GPU: the same weights as on the CPU, with bounded waits and operations."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,18 +21,13 @@ from mt.training.loader import pinned
 from mt.training.state import save_checkpoint
 from mt.training.trainer import Trainer
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
+from tests.simulated_device import simulated as simulated
 from tests.training.conftest import equal, weights_of
 
 MakeTrainer = Callable[..., Trainer]
 EXACT = ("model.dropout=0", "training.precision=float32")
 RATE = 1e-3
 CPU = torch.device("cpu")
-
-
-@pytest.fixture
-def simulated() -> Iterator[SimulatedDevice]:
-    with SimulatedDevice() as device:
-        yield device
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The paths of a GPU on a simulated device: equal to the CPU, with bounded waits, operations and memory."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from weakref import ref
@@ -31,12 +31,7 @@ from tests.decoding.reference import decode, drain
 from tests.engine.backends.test_cuda import CPU, GREEDY, PLAIN, ask, assert_plain, begin, run, sources, tiny
 from tests.hypotheses import assert_same
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
-
-
-@pytest.fixture
-def simulated() -> Iterator[SimulatedDevice]:
-    with SimulatedDevice() as device:
-        yield device
+from tests.simulated_device import simulated as simulated
 
 
 def graph_decoder(model: Transformer, simulated: SimulatedDevice, **limits: int) -> GraphDecoder:

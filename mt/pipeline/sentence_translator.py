@@ -20,7 +20,7 @@ from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup import strings
 from mt.text.messages import safe_apostrophes
 from mt.text.numbers import mend_numbers, unify_numbers
-from mt.text.schedules import has_ranges, mend_ranges
+from mt.text.schedules import has_ranges, mend_names, mend_ranges
 from mt.text.segment import TextPart
 from mt.text.terms import TermMatch, find_translation
 from mt.text.typography import mend_marks, space_guillemets, unify_quotes
@@ -135,11 +135,11 @@ class SentenceTranslator:
         return await repair_match(sentence, alternatives, match, kept, self.context)
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
-        translation = mend_marks(sentence, translation, self.context.target)
+        languages = self.context.source, self.context.target
+        translation = mend_names(sentence, mend_marks(sentence, translation, self.context.target), languages)
         translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
-        languages = self.context.source, self.context.target
         mended = mend_numbers(sentence, translation, languages, kept)
         if has_ranges(sentence, self.context.source):
             terms = self.context.terms.find(sentence, self.context.source, kept)

@@ -5,6 +5,7 @@ translation copies are then written as the target language does.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
@@ -79,6 +80,26 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
         for match in reversed([one for one in re.finditer(pattern, translation) if _is_outside(others, one)]):
             translation = translation[: match.start()] + new + translation[match.end() :]
     return translation
+
+
+def mend_names(source: str, translation: str, languages: tuple[str, str]) -> str:
+    """Write the day or month of the source in place of the only other one: `dimanche` for Tuesday became `mardi`."""
+    language, target = map(primary_language, languages)
+    for kind in ("days", "months") if language in _DAYS and target in _DAYS else ():
+        pattern, counts = _names(kind, target), Counter(m.lastindex for m in _names(kind, language).finditer(source))
+        written = Counter(match.lastindex for match in pattern.finditer(translation)) if counts else counts
+        lost, wrong = counts - written, written - counts
+        if lost.total() == wrong.total() == 1:
+            names = _TABLES[kind][target].split()
+            old, new = names[next(iter(wrong)) - 1], names[next(iter(lost)) - 1]
+            translation = translation.replace(old, new).replace(old.capitalize(), new.capitalize())
+    return translation
+
+
+@cache
+def _names(kind: str, language: str) -> re.Pattern[str]:
+    names = "|".join(f"({name})" for name in _TABLES[kind][language].split())
+    return re.compile(rf"(?i)(?<!\w)(?:{names})s?(?!\w)")
 
 
 @cache

@@ -23,14 +23,8 @@ _EMOJI_CHARACTER = (
     "\ue000-\uf8ff\ufffc\ufffd\U000f0000-\U0010ffff"  # private use and replacement characters: models know none
 )
 _EMOJI_ONE = rf"[{_EMOJI_CHARACTER}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]{{0,10}}"
-_EMOJI = (
-    r"[\U0001f1e6-\U0001f1ff]{2}"
-    r"|[0-9#*]\ufe0f?\u20e3"
-    rf"|{_EMOJI_ONE}(?:\u200d{_EMOJI_ONE}){{0,9}}"
-    r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
-    r"|(?<![\w&])&(?=[^\W\d_])(?!\w{2,31};)"  # an accelerator, as in &Open
-    r"|(?<!\S)(?P<line>[.=_~*-])(?P=line){3,200}(?!\S)"  # leader dots of a table of contents, and lines around a title
-)
+_TABLES = read_tables("patterns.toml")["spans"]
+_EMOJI = "|".join(_TABLES["emoji"]).replace("{one}", _EMOJI_ONE)
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 # A backtick between a space and a letter begins a code span and cannot end one.
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
@@ -45,16 +39,8 @@ _TEMPLATE = (
 _FILES = r"(?<![\w*])\*\.(?:\*|\w{1,8})(?![\w*])"  # *.txt
 _ARGUMENT = r"(?<![\w*])(?:\*|\*\*(?![A-Z][a-zß-ÿ]))[A-Za-z_]\w*+(?!\*)"  # not **Note: of an emphasis without end
 _NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
-_TAG = (
-    r"<(?!(?<=\w<)\w{1,40}(?: \w{1,40}){1,20}>)"  # x<y and y>z
-    r"/?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
-    r"|(?<![\w*])\*{1,3}(?=\w[^*\n]{0,300}\*)|(?<=[\w.!?):,;…])\*{1,3}(?![\w*])|~{2,4}"
-    rf"|(?<=[^\W\d_]{{3}})(?:\[[1-9]\d{{0,2}}\]|{_NOTE})|(?<=[^\W\d_]{{2}}[.,;:!?])(?:\[[1-9]\d{{0,2}}\]|{_NOTE})"
-)
-_PHONE = (
-    r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
-    r"[\d\u00a0 ()/.-]{3,25}(?<=\d)(?![.:]?\w)"
-)
+_TAG = "|".join(_TABLES["tags"]).replace("{note}", _NOTE)
+_PHONE = _TABLES["phone"]
 # Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 80er, 5pm.
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e[rn]?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
 _SEPARATOR = rf"[.,:/’'{GROUP_SPACES}×-]"
@@ -71,7 +57,6 @@ _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
 _INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
 _SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
-_TABLES = read_tables("patterns.toml")["spans"]
 _DATE = "|".join(_TABLES["dates"]).replace("{field}", _TABLES["field"])
 _STREET, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("streets", "commands", "brackets"))
 _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])

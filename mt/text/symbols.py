@@ -13,12 +13,8 @@ from mt.text.alignment import Range, is_wide
 from mt.text.casing import is_mixed_case
 from mt.text.word_tables import read_tables
 
-# Not h, J and pm: "2 h" is a time of day in French, "3 J." are years in German, and "5 pm" is a time of day in English.
-ONE_UNIT = (
-    "(?!pm(?!ol))(?:[kMGTmcdµμnpf]?(?:m[23²³]?|[glL])|[kMGTmµμnpf]?(?:[AKNVWΩ\u2126]|Pa|Hz|Wh|Ah|VA|Bq|Gy|Sv|eV|mol)"
-    "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|m?bar|l[mx]|lbs?|min|mph|oz"
-    "|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
-)
+_TABLES = read_tables("patterns.toml")
+ONE_UNIT = f"(?!pm(?!ol))(?:{'|'.join(_TABLES['units'])})"
 _STANDARD = "(?:ANSI|ASTM|BS|CSA|DIN|EN|GOST|IEC|IEEE|ISO|JIS|NBR|NF|RFC|SAE|UL|UNI|VDE|ÖNORM)(?: (?:EN|ISO)){0,3}"
 _NUMBER = r"\d{1,12}(?:[.,’ \u00a0\u202f]\d{1,12}){0,4}"
 _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg and 5 to 10 kg, a standard, or a word
@@ -35,7 +31,7 @@ _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, whi
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _CODES = frozenset("ean gtin iban id isbn sku uid uri url uuid cs de el en fr ja ko nl pl pt ru sv tr uk zh".split())
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
-_CODE_LINE = re.compile("|".join(read_tables("patterns.toml")["lines"]))
+_CODE_LINE = re.compile("|".join(_TABLES["lines"]))
 _FORMULA = re.compile(  # of single letters
     r"(?=.*[\w)]\s?[=<>≤≥≠≈→⇒⇔∪∩⊂⊆∈×·±√∑∫+*/^-])(?:[\W\d_¹²³]|(?<![^\W\d_¹²³])[^\W\d_¹²³](?![^\W\d_¹²³]))+"
 )

@@ -38,9 +38,9 @@ _SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({NUMBER})")
 _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
-_SLASH = re.compile(  # black/white, but not and/or, km/h, TCP/IP, Lehrer/innen, text/html and feature/login
+_SLASH = re.compile(  # black/white/red, but not and/or, km/h, TCP/IP, Lehrer/innen, text/html and feature/login
     r"(?<![^\s(\[\"„“«])(?!(?:and/or|und/oder|application|audio|bin|docs|feature|image|lib|origin|src|tests?|text|video)\b)"
-    r"([^\W\d_][a-zß-ÿ]{2,}(?:-[a-zß-ÿ]+)*)/(?!innen\b)([^\W\d_][a-zß-ÿ]{2,})(?![\w/@]|[.-]\w)"
+    r"[^\W\d_][a-zß-ÿ]{2,}(?:-[a-zß-ÿ]+)*(?:/(?!innen\b)[^\W\d_][a-zß-ÿ]{2,}){1,4}(?![\w/@]|[.-]\w)"
 )
 _TIGHT_GUILLEMET = re.compile(r"(?<=«)(?=[^\s»])|(?<=[^\s«])(?=»)")
 _SPACED_DASH = re.compile(r"\s[-–—]\s|\w[–—]\w")
@@ -53,14 +53,16 @@ _SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]
 
 
 def space_copied_slashes(source: str, translation: str) -> str:
-    """Return a source with spaces around the slashes beside which its translation has a word of the source.
+    """Return a source with spaces around the slashes that its translation lacks, or has beside a word of the source.
 
     Models read `black / white` better than `black/white`, which became `schwarz/white`.
     """
 
     def spaced(match: re.Match[str]) -> str:
-        copied = re.search(rf"(?<!\w){match[1]}/|/{match[2]}(?!\w)", translation, re.IGNORECASE)
-        return f"{match[1]} / {match[2]}" if copied and match[0] not in translation else match[0]
+        words = match[0].replace("/", "|")
+        copied = re.search(rf"(?<!\w)(?:{words})/|/(?:{words})(?!\w)", translation, re.IGNORECASE)
+        lost = copied or translation.count("/") < source.count("/")
+        return match[0].replace("/", " / ") if lost and match[0] not in translation else match[0]
 
     return _SLASH.sub(spaced, source) if "/" in source else source
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.schedules import lost_ranges, mend_ranges
+from mt.text.schedules import lost_ranges, mend_names, mend_ranges
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,17 @@ def test_ranges_that_are_kept_stay() -> None:
     kept = [(5, 12)]
     assert lost_ranges("Open Mon-Fri", "", ("en", "de"), kept) == []
     assert mend_ranges("Open Mon-Fri", "Offen Mon-Fri", ("en", "de"), kept) == "Offen Mon-Fri"
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "translation", "expected"),
+    [
+        ("en-fr", "on Tuesday, 5 May", "le dimanche 5 mai", "le mardi 5 mai"),
+        ("en-de", "Mondays in March", "Dienstags im Mai", "Montags im März"),
+        ("en-de", "I may come on Monday or Friday.", "Ich komme am Montag.", "Ich komme am Montag."),
+        ("en-it", "on Tuesday", "di domenica", "di domenica"),
+    ],
+)
+def test_days_and_months_are_those_of_the_source(languages: str, source: str, translation: str, expected: str) -> None:
+    first, second = languages.split("-")
+    assert mend_names(source, translation, (first, second)) == expected

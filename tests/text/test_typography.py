@@ -149,6 +149,8 @@ def test_guillemets_have_spaces(source: str, translation: str, language: str, ex
         ("Straße/Hausnummer", "Street/Hausnummer", "Straße / Hausnummer"),
         ("black/white", "schwarz/weiß", "black/white"),
         ("Debian/Linux", "Debian/Linux", "Debian/Linux"),
+        ("black/white/red", "schwarz/weiß/red", "black / white / red"),
+        ("open/closed", "offen", "open / closed"),
         ("read/write or open/close", "lesen/write, offen/zu", "read / write or open/close"),
         *(
             (text, "/or oder/ /innen main /h /IP /login /def", text)

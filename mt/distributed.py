@@ -44,7 +44,7 @@ class World:
 def spawn_ranks(command: Sequence[str], processes: int) -> Iterator[None]:
     """Start `command` as ranks 1, 2, ... on this machine, and make this process rank 0, as torchrun would.
 
-    If this process fails, the other ranks are terminated. The other ranks print the same as rank 0. Their output is
+    If this process fails, the other ranks are killed. The other ranks print the same as rank 0. Their output is
     therefore shown only if one of them failed before rank 0.
     """
     if processes == 1:
@@ -66,7 +66,7 @@ def spawn_ranks(command: Sequence[str], processes: int) -> Iterator[None]:
                 output.seek(0)
                 sys.stderr.write(output.read().decode(errors="replace"))
             for process in ranks:
-                process.terminate()
+                process.kill()  # in a collective operation, which waits for this process, it acts on no other signal
             raise
         finally:
             for process in ranks:

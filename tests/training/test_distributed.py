@@ -1,6 +1,7 @@
 """torchrun with two processes on CPUs (gloo) is one process with the same global batch (acceptance 7)."""
 
 import os
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -79,6 +80,29 @@ def test_a_mistake_is_told_once_and_leaves_no_process(place: Place) -> None:
     (place.folder / "corpora" / "test.de").unlink()
     said = place.run(place.command("train.py", *RECIPE, "--run", "two", "--processes", "2"), status=2)
     assert said.count("test.de") == 1 and "Traceback" not in said
+
+
+def test_ranks_that_wait_for_a_failed_one_end(tmp_path: Path) -> None:
+    """A full disk let rank 0 wait for a rank that waited for it."""
+    ready = tmp_path / "ready"
+    code = f"""
+import pathlib, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path({str(ready)!r}).touch()
+time.sleep(60)
+"""
+    started = 0.0
+
+    def fail() -> None:
+        nonlocal started
+        while not ready.exists():
+            time.sleep(0.01)
+        started = time.monotonic()
+        raise OSError("full")
+
+    with pytest.raises(OSError, match="full"), distributed.spawn_ranks([sys.executable, "-c", code], 2):
+        fail()
+    assert time.monotonic() - started < 30
 
 
 def fall_silent(rank: int, port: int, folder: Path) -> None:

@@ -306,8 +306,8 @@ def test_the_best_match_is_found(database: Database, monkeypatch: pytest.MonkeyP
     def sentence() -> str:
         return " ".join(generator.choice(vocabulary) for _ in range(generator.randrange(1, 12)))
 
-    units = [MemoryUnit(sentence(), "x") for _ in range(200)]
-    asked = [sentence() for _ in range(100)]
+    units = [MemoryUnit(sentence(), "x") for _ in range(300)]
+    asked = [sentence() for _ in range(150)]
 
     def use(connection: sqlite3.Connection) -> None:
         memory = find_or_create(connection, KEY, "x", EN_DE, LIMITS)

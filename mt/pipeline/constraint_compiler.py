@@ -19,9 +19,7 @@ from mt.text.inflection import NounNumber, has_endings, inflected_forms
 from mt.text.term_index import case_variants
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
-OTHER_FORM_COST = -2.0
-"""Cost that is added to the log-probability of an inflected form if the source contains the uninflected term."""
-
+OTHER_FORM_COST = -2.0  # is added to the log-probability of an inflected form if the source has the uninflected term
 _PIECE_CLASSES = 4
 """Number of classes (table columns) for the ids that occur in no required or banned word.
 

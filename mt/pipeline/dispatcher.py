@@ -14,9 +14,7 @@ from mt.pipeline.results import Failure, Translation
 from mt.pipeline.text_task import AnyRoutine, TextTask
 from mt.scoring.attention import CrossAttention, Pair
 
-TOKENS_PER_TEXT = 64
-"""Maximum mean number of source tokens per text in a chunk of a stream. It limits the memory for long texts."""
-
+TOKENS_PER_TEXT = 64  # most source tokens per text in a chunk of a stream, as a mean: limits the memory for long texts
 STEP_SECONDS = 0.002
 """Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step.
 

@@ -15,9 +15,7 @@ from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
 from mt.tokenizer import EOS, SPACE_MARK
 
-MAX_SENTENCE_WEIGHTS = 2**27
-"""Maximum number of attention weights of a sentence. Sentences with more weights are not explained."""
-
+MAX_SENTENCE_WEIGHTS = 2**27  # of attention; sentences with more are not explained
 WEIGHT_DIGITS = 4
 
 

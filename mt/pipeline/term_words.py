@@ -9,12 +9,8 @@ from mt.text.inflection import forms_compounds, inflected_forms
 from mt.text.term_index import case_variants
 from mt.text.terms import LEAST_NOUN, TermMatch, find_translation, missing_terms
 
-MIN_WEIGHT = 0.1
-"""Minimum attention weight from a target word to a term. Words with less weight do not translate the term."""
-
-SURE_WEIGHT = 0.7
-"""Minimum attention weight at which a word always translates a term, even if another word has a higher weight."""
-
+MIN_WEIGHT = 0.1  # of attention from a target word to a term; words with less do not translate the term
+SURE_WEIGHT = 0.7  # at which a word always translates a term, even if another word has a higher weight
 MIN_SHARE = 0.2
 """Minimum attention weight from a compound to each of the source words that it translates. No other word has twice."""
 

@@ -39,18 +39,10 @@ MANY_TERMS_BEAMS are the only two, because only the compiled kernels decode seve
 MANY_TERMS_BEAMS = 16
 """Minimum number of beams of a constrained search for more than two terms. With 8 beams, more searches fail."""
 
-THRESHOLD = 1.5
-"""Difference of log-probabilities at which a constrained search drops hypotheses. About 3.5 hypotheses remain."""
-
-MAX_TERMS = 12
-"""Maximum number of terms that a search must write. The other terms are substituted afterwards."""
-
-MAX_TERM_CHARACTERS = 300
-"""Maximum number of characters of all terms that a search must write: its tables grow with the square of it."""
-
-MAX_WORDS_ALONE = 4096
-"""Maximum number of entries of the cache `SentenceContext.words_alone`. A full cache is cleared."""
-
+THRESHOLD = 1.5  # difference of log-probabilities at which a search drops hypotheses; about 3.5 remain
+MAX_TERMS = 12  # that a search must write; the other terms are substituted afterwards
+MAX_TERM_CHARACTERS = 300  # of all terms that a search must write: its tables grow with the square of it
+MAX_WORDS_ALONE = 4096  # entries of the cache `SentenceContext.words_alone`; a full cache is cleared
 _LEAST_OF_SOURCE = 0.85  # share of the width of a source: with narrower translations the free one is compared
 _LEAST_OF_FREE = 0.7  # share of the width of the free translation
 _MOST_CUT = 3  # letters that the beginning of a banned word lacks, as `Batter` of `Batterie`

@@ -13,7 +13,7 @@ from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
-from mt.pipeline.unknown_words import copy_unknown_words
+from mt.pipeline.unknown_words import replace_guesses
 from mt.pipeline.variants import (
     DecodedVariant,
     Reading,
@@ -32,24 +32,13 @@ from mt.text.segment import TextPart
 from mt.text.terms import without_copies
 from mt.text.typography import space_copied_slashes
 
-NO_REPEAT_NGRAM = 3
-"""Value of `no_repeat_ngram` in the second search, which follows a repetitive translation."""
-
+NO_REPEAT_NGRAM = 3  # in the second search, which follows a repetitive translation
+LEAST_TOKENS = 18  # sources of fewer are not checked for omitted clauses: models rarely omit any; the check takes time
+# Difference of scores by which a sentence with a number must be better than the same sentence with a name: models often
+# drop a preposition before a number that stands for a name.
 _NUMBER_HANDICAP = 0.08
-"""Difference of scores by which a sentence with a number must be better than the same sentence with a name.
-
-A model often drops a preposition before a number that stands for a name.
-"""
-
-_NAME_HANDICAP = 0.5
-"""Difference of scores from which the words of a headline are names, which a model writes badly in lower case."""
-
-_SHORT_HEADLINE = 3
-"""Maximum number of words of a headline that may be decoded in lower case: longer ones often have names."""
-
-LEAST_TOKENS = 18
-"""Sources of fewer tokens are not checked for omitted clauses: models rarely omit any, and the check takes time."""
-
+_NAME_HANDICAP = 0.5  # difference of scores from which the words of a headline are names, which need their capitals
+_SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower case: longer ones often have names
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
@@ -191,7 +180,7 @@ async def _translate_variants(
             decoded = await _decode_with_spaced_slashes(decoded, context)
     alternatives = await restore(decoded, context)
     if not context.options.sample:
-        alternatives = await copy_unknown_words(decoded, alternatives, context)
+        alternatives = await replace_guesses(decoded, alternatives, context)
         omitted = await _omitted_clauses(decoded, context)
         alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:]) if omitted else alternatives
     if context.terms.glossary:

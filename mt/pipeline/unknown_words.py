@@ -1,7 +1,8 @@
-"""Words that a model cannot know: found by their tokens, and copied from the source instead of invented.
+"""Words that a model does not know: looked up in its phrases, or copied from the source instead of invented.
 
 A tokenizer divides a rare word into tokens. If two neighbouring tokens of a word never occurred together in the
-training text, the model has never read the word. Its translation is a guess, often a word of no language.
+training text, the model has never read the word. Its translation is a guess, often a word of no language. As in Luong
+et al. 2015, "Addressing the Rare Word Problem in Neural Machine Translation", a dictionary translates such a word.
 """
 
 import math
@@ -15,9 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mt.pipeline.results import Alternative
+from mt.languages import primary_language
+from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention
+from mt.text import casing
 from mt.text.alignment import piece_offsets
+from mt.text.phrases import Phrases
 from mt.tokenizer import SPACE_MARK
 
 LEAST_LETTERS = 4  # shorter words are neither guesses nor copied
@@ -25,8 +29,12 @@ MOST_SHARED = 0.15  # of the attention of a target word: a second source word wi
 GUESS_PROBABILITY, STRICT_PROBABILITY = 0.5, 0.25
 """Words of at least this probability are no guess: the geometric mean over their tokens. The strict limit is that of
 known words for a word with one new pair: a model translates most compounds of two known words correctly."""
+NOUN_PROBABILITY, KNOWN_PROBABILITY = 0.7, 0.8  # a guess for a noun has less; a word of it that has more stays
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_MOST_WORDS = 3  # of a phrase
+_ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
+_VOWELS = frozenset("aeiouyâàéèêëîïôœ")
 
 
 class _Word(NamedTuple):
@@ -37,65 +45,81 @@ class _Word(NamedTuple):
     last: int  # number after its last token
     new: int  # number of its pairs of neighbouring tokens that never occurred in the training text
     log_probability: float  # of its tokens together; 0 in a source
+    phrase: str | None = None  # translation of a source word, or of up to three together, that is a phrase
+    is_noun: bool = False  # a phrase that is a noun in German, and has more tokens than words
 
 
-async def copy_unknown_words(
+async def replace_guesses(
     decoded: DecodedVariant, alternatives: tuple[Alternative, ...], context: SentenceContext
 ) -> tuple[Alternative, ...]:
-    """Replace the guesses for unknown words in the best of `alternatives` by these words.
+    """Replace the guesses in the best of `alternatives` by phrases of the model, or by words of the source.
 
     A guess is a target word of low probability that the model has never read, or that attends to a source word that it
-    has never read. `Alternative.copied` lists the source words. `alternatives` are the restored ones of `decoded`.
+    has never read, or to a noun among the phrases. `Alternative.copied` lists the source words that replace a guess.
+    `alternatives` are the restored ones of `decoded`.
     """
     if context.bigrams is None or decoded.variant.terms or decoded.variant.stand_ins:
         return alternatives
     variant, best = decoded.variant, decoded.best
-    if math.exp(min(best.piece_log_probabilities, default=0.0)) >= GUESS_PROBABILITY:
+    if math.exp(min(best.piece_log_probabilities, default=0.0)) >= NOUN_PROBABILITY:
         return alternatives  # no token is a guess, and no word
     tokens, ids = decoded.request.source[len(context.tag) : -1], decoded.hypotheses[0].tokens[len(context.prefix) :]
     new_source = context.bigrams.new_pairs(context.source, tokens)
     new_target = context.bigrams.new_pairs(context.target, ids) if context.reads_target else [False] * (len(ids) + 1)
-    source_pieces = context.tokenizer.pieces(tokens)
-    if not _has_new_word(source_pieces, new_source) and not _has_new_word(best.pieces, new_target):
-        return alternatives
-    source = _words(variant.stripped.text, piece_offsets(source_pieces, SPACE_MARK), new_source)
+    offsets = piece_offsets(context.tokenizer.pieces(tokens), SPACE_MARK)
+    source = _with_phrases(_words(variant.stripped.text, offsets, new_source), variant.stripped.text, context)
     written = "".join(best.pieces).replace(SPACE_MARK, " ").lstrip()
     target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new_target, best.piece_log_probabilities)
     known = {word.text.casefold() for word in source}
     target = [word._replace(new=0) if word.text.casefold() in known else word for word in target]
-    if not _may_be_guessed(source, target):
-        return alternatives
+    if not any(word.new or word.is_noun for word in (*source, *target) if len(word.text) >= LEAST_LETTERS):
+        return alternatives  # most translations need no attention
     attention = await piece_attention(decoded, 0, context)
-    origins = _origins(source, target, np.asarray(attention.weights))
     text, copied = alternatives[0].text, []
-    for guess, word in _guesses(written, target, origins):
-        places = re.compile(rf"\b{re.escape(guess)}\b")
-        if len(places.findall(text)) == 1:
-            copy = word if guess.islower() else word[:1].upper() + word[1:]
-            text = places.sub(copy, text)  # letters and hyphens only
-            copied.append(word)
-    return (replace(alternatives[0], text=text, copied=tuple(copied)), *alternatives[1:]) if copied else alternatives
+    for guess, word in _guesses(written, target, _origins(source, target, np.asarray(attention.weights))):
+        places = [*re.finditer(rf"\b{re.escape(guess)}\b", text)]
+        if len(places) == 1:
+            begin, end = places[0].span()
+            has_capital = begin == 0 if word.phrase else not guess.islower()
+            instead = word.phrase or word.text
+            instead = casing.raise_first(instead, context.target) if has_capital else instead
+            text = _elide(text[:begin], instead, context.target) + instead + text[end:]
+            copied += [] if word.phrase else [word.text]
+    return (with_text(replace(alternatives[0], copied=tuple(copied)), text), *alternatives[1:])
 
 
-def _has_new_word(pieces: Sequence[str], new_pairs: Sequence[bool]) -> bool:
-    """Return whether a new pair may be inside a word: its second piece continues with a letter or a byte of one."""
-    return any(new and (piece[0].isalpha() or piece[0] == "<") for piece, new in zip(pieces, new_pairs, strict=False))
+def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -> list[_Word]:
+    """Return the words of a source with their phrases. Neighbours that are a phrase together become one word.
+
+    A noun has a capital in German, a name also in English and French. Only rare words have several tokens.
+    """
+    joined: list[_Word] = []
+    translate, is_german = (context.phrases or Phrases(())).translate, primary_language(context.source) == "de"
+    while words:
+        for count in range(min(_MOST_WORDS, len(words)), 0, -1):
+            begin, end, last = words[0].begin, words[count - 1].end, words[count - 1].last
+            if phrase := translate(text[begin:end].lower(), context.source, context.target):
+                break
+        word = words[0]._replace(end=end, text=text[begin:end], last=last, new=max(one.new for one in words[:count]))
+        german = translate(word.text.lower(), context.source, "de") or "" if last - word.first > count else ""
+        may_be_noun = begin == 0 or text[begin].isupper() == is_german
+        joined.append(word._replace(phrase=phrase, is_noun=may_be_noun and german[:1].isupper()))
+        words = words[count:]
+    return joined
 
 
-def _may_be_guessed(source: Sequence[_Word], target: Sequence[_Word]) -> bool:
-    """Return whether `_guesses` can find a guess at all. Most translations have none, and need no attention."""
-    new = max((word.new for word in source if len(word.text) >= LEAST_LETTERS), default=0)
-    return any(
-        _is_improbable([word], strict=not word.new and new == 1)
-        for word in target
-        if (word.new or new) and len(word.text) >= LEAST_LETTERS
-    )
+def _elide(before: str, word: str, language: str) -> str:
+    """Return the text before a French word with the form of `le`, `la` or `de` that this word needs."""
+    article = _ELIDED.search(before) if primary_language(language) == "fr" and word[0] not in "hH" else None
+    if not article:
+        return before
+    ending = "'" if word[0].lower() in _VOWELS else f"{article[2] or 'e'} "
+    return before[: article.end(1)] + ending
 
 
-def _is_improbable(words: Sequence[_Word], *, strict: bool) -> bool:
-    """Compare the geometric mean of the probabilities of the tokens with the limit for guesses, or a stricter one."""
-    mean = sum(word.log_probability for word in words) / sum(word.last - word.first for word in words)
-    return math.exp(mean) < (STRICT_PROBABILITY if strict else GUESS_PROBABILITY)
+def _probability(words: Sequence[_Word]) -> float:
+    """Return the geometric mean of the probabilities of the tokens of words."""
+    return math.exp(sum(word.log_probability for word in words) / sum(word.last - word.first for word in words))
 
 
 def _origins(source: Sequence[_Word], target: Sequence[_Word], attention: NDArray[np.float32]) -> list[_Word | None]:
@@ -114,17 +138,25 @@ def _origins(source: Sequence[_Word], target: Sequence[_Word], attention: NDArra
     return [None if both and not one.new and len(one.text) < len(word.text) else one for one, word, both in best]
 
 
-def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None]) -> Iterator[tuple[str, str]]:
+def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None]) -> Iterator[tuple[str, _Word]]:
     """Yield (guess, source word). Neighbours of a guess that attend to the same source word belong to it."""
     for origin, group in groupby(zip(words, origins, strict=True), key=lambda pair: pair[1]):
         members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS]
         if origin is None or len(origin.text) < LEAST_LETTERS or not members:
             continue
-        invented = any(word.new and _is_improbable([word], strict=False) for word in members)
-        if (invented or origin.new) and _is_improbable(members, strict=not invented and origin.new == 1):
-            guess = text[members[0].begin : members[-1].end]
-            if guess.casefold() != origin.text.casefold():
-                yield guess, origin.text
+        if origin.phrase:
+            members = [word for word in members if _probability([word]) < KNOWN_PROBABILITY] or members
+        guess, instead = text[members[0].begin : members[-1].end], (origin.phrase or origin.text).casefold()
+        if origin.is_noun:
+            is_copy = guess.casefold() == origin.text.casefold()
+            is_guess = (is_copy or _probability(members) < NOUN_PROBABILITY) and instead not in text.casefold()
+            is_guess = is_guess and guess.casefold()[:LEAST_LETTERS] != instead[:LEAST_LETTERS]  # an inflected form
+        else:
+            invented = any(word.new and _probability([word]) < GUESS_PROBABILITY for word in members)
+            limit = GUESS_PROBABILITY if invented or origin.new != 1 else STRICT_PROBABILITY
+            is_guess = (invented or origin.new > 0) and _probability(members) < limit and guess.casefold() != instead
+        if is_guess:
+            yield guess, origin
 
 
 def _words(

@@ -1,8 +1,12 @@
-"""Words of no language, which a model cannot know."""
+"""Words of no language, which a model cannot know, and nouns that it translates badly."""
 
 from itertools import product
+from pathlib import Path
+
+import pytest
 
 from mt import Translator
+from mt.bundled import STARTER_MODEL
 
 WORDS = ("snorgwhump", "Vlarfenquist", "kwetzelbrot", "plouffigard", "gribbelhauz")
 SENTENCES = (
@@ -15,6 +19,7 @@ SENTENCES = (
     ("fr", "en", "Le {} est dans le jardin."),
     ("fr", "de", "Nous avons acheté un {} hier."),
 )
+PHRASES = (("snorgwhump", "Wumpelkraz", "plouffigard"), ("vlarfen", "Kwetzelhauz", "argouffin"))  # in en, de, fr
 
 
 def test_most_unknown_words_are_copied_and_those_that_replace_a_guess_are_listed(starter: Translator) -> None:
@@ -26,6 +31,35 @@ def test_most_unknown_words_are_copied_and_those_that_replace_a_guess_are_listed
         assert all(copied == word and copied.lower() in translation.text.lower() for copied in sentence.copied)
         present += word.lower() in translation.text.lower()
     assert present >= 29
+
+
+def test_phrases_replace_guesses_and_copies(tmp_path: Path) -> None:
+    """15 of the 16 words get their translations, with the French articles that they need."""
+    for file in STARTER_MODEL.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "phrases.tsv").unlink()
+    (tmp_path / "phrases.tsv").write_text("\n".join(map("\t".join, (("en", "de", "fr"), *PHRASES))), encoding="utf-8")
+    translator, present = Translator.load(tmp_path, "cpu", threads=1), 0
+    for row, (source, target, frame) in product(PHRASES, SENTENCES):
+        words = dict(zip(("en", "de", "fr"), row, strict=True))
+        translation = translator.translate(frame.format(words[source]), source=source, target=target)
+        assert translation.sentences[0].copied == ()
+        present += words[target] in translation.text
+        assert not any(wrong in translation.text for wrong in ("le argouffin", "la argouffin", "l'plouffigard"))
+    assert present >= 12
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text", "expected"),
+    [
+        ("fr", "en", "Les pompiers sont arrivés.", "firefighters"),
+        ("de", "en", "Der Zug fährt von Gleis 4 ab.", "platform 4"),
+        ("de", "fr", "Der Staubsauger ist kaputt.", "L'aspirateur"),
+        ("en", "de", "Mr Butcher lives in Baker Street.", "Butcher"),  # names
+    ],
+)
+def test_nouns_among_the_phrases(starter: Translator, source: str, target: str, text: str, expected: str) -> None:
+    assert expected in starter.translate(text, source=source, target=target).text
 
 
 def test_known_words_are_not_copied(starter: Translator) -> None:

@@ -7,14 +7,14 @@
 Tables are printed on stderr and one JSON object on stdout. BLEU-lc-moses is the score that papers report on Multi30k:
 lower-cased and tokenised by Moses. The length ratio (tokens of the translations divided by those of the references)
 shows translations that are too short or too long. A model is scored as it serves: repetitions and missing clauses are
-repaired, and words that it cannot know are copied.
+repaired, and words that it cannot know are copied. For figures of papers, which score the bare search, give --raw.
 """
 
 import argparse
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_device()
     add = parser.more.add_argument
     add("--hypothesis-file", type=Path, metavar="FILE", help="score the translations in FILE instead of a model")
+    add(
+        "--raw",
+        action="store_true",
+        help="score what the search writes, without protection and repairs",
+    )
     add("--show", type=int, default=0, metavar="N", help="show N evenly spaced translations")
     parser.add_search()
     parser.add_precision()
@@ -89,10 +94,10 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     else:
         search = search_options(translator, options)
         scores = conditions(options.model, translator, direction, search)
-        scores["ensemble"] = [str(model) for model in options.ensemble]
+        scores |= {"ensemble": [str(model) for model in options.ensemble], "raw": options.raw}
         with console.status(f"translating {len(sources):,} sentences"):
             began = time.monotonic()
-            hypotheses = translate(translator, sources, direction, search)
+            hypotheses = translate(translator, sources, direction, search, options.raw)
             scores["sentences_per_second"] = len(sources) / (time.monotonic() - began)
 
     report = evaluation.evaluate(hypotheses, references, target_language=direction.target)
@@ -102,7 +107,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         baseline = load(options.baseline, options)
         search = search_options(baseline, options)
         with console.status(f"comparing with {options.baseline}"):
-            theirs = translate(baseline, sources, direction, search)
+            theirs = translate(baseline, sources, direction, search, options.raw)
             comparisons = evaluation.paired_bootstrap(theirs, hypotheses, references, target_language=direction.target)
         scores["baseline"] = conditions(options.baseline, baseline, direction, search)
         scores["comparison"] = [asdict(comparison) for comparison in comparisons]
@@ -152,11 +157,11 @@ def read_test_set(options: argparse.Namespace, direction: Direction) -> list[Sen
     return list(read_tsv(options.tsv, *map(names.index, required)))
 
 
-def translate(translator: Translator, sources: Sequence[str], direction: Direction, search: SearchOptions) -> list[str]:
-    translations = translator.translate_many(
-        sources, source=direction.source, target=direction.target, options=search, sentences=True
-    )
-    return [translation.text for translation in translations]
+def translate(
+    translator: Translator, sources: Sequence[str], direction: Direction, search: SearchOptions, raw: bool
+) -> list[str]:
+    planner = translator.planner(source=direction.source, target=direction.target, options=search, sentences=True)
+    return [translation.text for translation in translator.run(replace(planner, protect=not raw), sources)]
 
 
 def conditions(model: Path, translator: Translator, direction: Direction, search: SearchOptions) -> dict[str, Any]:

@@ -46,15 +46,20 @@ def test_translations_that_are_there(corpus: Path, capsys: pytest.CaptureFixture
     assert result["worst"][0]["source"] in SOURCES[4:]
 
 
+@pytest.mark.parametrize("raw", [False, True])
 def test_a_model_scores_as_its_translations_do(
-    small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
+    small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str], raw: bool
 ) -> None:
     out = corpus / "own"
     translator = Translator.load(small_model, "cpu")
-    options = replace(translator.options, beam_size=2)
-    translations = translator.translate_many(list(read_lines(corpus / "en")), options=options)
+    planner = translator.planner(options=replace(translator.options, beam_size=2), sentences=True)
+    address = "https://example.org"
+    (corpus / "en").write_text("\n".join([*SOURCES[1:], f"See {address}."]) + "\n", encoding="utf-8")
+    translations = translator.run(replace(planner, protect=not raw), list(read_lines(corpus / "en")))
+    assert (address in translations[-1].text) != raw
     out.write_text("".join(f"{translation.text}\n" for translation in translations), encoding="utf-8")
-    model = scored(capsys, str(small_model), *files(corpus), "--beam-size", "2", "--device", "cpu")
+    arguments = ["--beam-size", "2", "--device", "cpu", *(["--raw"] if raw else [])]
+    model = scored(capsys, str(small_model), *files(corpus), *arguments)
     existing = scored(capsys, "--hypothesis-file", str(out), *files(corpus), "--source", "en", "--target", "de")
     assert model["scores"] == existing["scores"]
     assert (model["direction"], model["beam_size"], model["device"]) == ("en-de", 2, "cpu")

@@ -86,8 +86,7 @@ def mend_names(source: str, translation: str, languages: tuple[str, str]) -> str
     """Write the day or month of the source in place of the only other one: `dimanche` for Tuesday became `mardi`."""
     language, target = map(primary_language, languages)
     for kind in ("days", "months") if language in _DAYS and target in _DAYS else ():
-        pattern, counts = _names(kind, target), Counter(m.lastindex for m in _names(kind, language).finditer(source))
-        written = Counter(match.lastindex for match in pattern.finditer(translation)) if counts else counts
+        counts, written = _names(kind, language, source), _names(kind, target, translation)
         lost, wrong = counts - written, written - counts
         if lost.total() == wrong.total() == 1:
             names = _TABLES[kind][target].split()
@@ -96,10 +95,9 @@ def mend_names(source: str, translation: str, languages: tuple[str, str]) -> str
     return translation
 
 
-@cache
-def _names(kind: str, language: str) -> re.Pattern[str]:
+def _names(kind: str, language: str, text: str) -> Counter[int]:
     names = "|".join(f"({name})" for name in _TABLES[kind][language].split())
-    return re.compile(rf"(?i)(?<!\w)(?:{names})s?(?!\w)")
+    return Counter(match.lastindex or 0 for match in re.finditer(rf"(?i)(?<!\w)(?:{names})s?(?!\w)", text))
 
 
 @cache

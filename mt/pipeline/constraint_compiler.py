@@ -20,11 +20,9 @@ from mt.text.term_index import case_variants
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 OTHER_FORM_COST = -2.0  # is added to the log-probability of an inflected form if the source has the uninflected term
+# Classes (table columns) of the ids that occur in no required or banned word. Each combines two properties of a piece:
+# whether it ends the previous word, and whether it ends with a letter.
 _PIECE_CLASSES = 4
-"""Number of classes (table columns) for the ids that occur in no required or banned word.
-
-Each is a combination of two properties of a piece: whether it ends the previous word, and ends with a letter.
-"""
 
 _FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that occur in required or banned words; column 0 is padding
 _FEW_FORMS = 8  # as of a noun in a language with rules for nouns

@@ -15,17 +15,10 @@ from mt.pipeline.text_task import AnyRoutine, TextTask
 from mt.scoring.attention import CrossAttention, Pair
 
 TOKENS_PER_TEXT = 64  # most source tokens per text in a chunk of a stream, as a mean: limits the memory for long texts
+# Maximum time in which one step passes results to tasks; others wait for the next step. Without the limit, a long text
+# with many repairs would delay other callers, and its worker would appear to hang.
 STEP_SECONDS = 0.002
-"""Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step.
-
-Without the limit, a long text with many repairs would delay other callers, and its worker would appear to hang.
-"""
-
-ATTENTION_TOKENS = 120
-"""Maximum number of source and target tokens in an attention pass of several pairs.
-
-Longer passes are not faster, and they delay all other sentences.
-"""
+ATTENTION_TOKENS = 120  # most source and target tokens in an attention pass of several pairs: longer ones delay others
 
 
 class ResultDispatcher:

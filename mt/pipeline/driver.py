@@ -36,8 +36,7 @@ class AttentionCall:
 
 EngineCall = DecodeCall | AttentionCall
 
-EngineAnswer = Sequence[Result] | CrossAttention | Exception
-"""Answer to an engine call. An exception is raised at the call."""
+EngineAnswer = Sequence[Result] | CrossAttention | Exception  # to an engine call; an exception is raised at the call
 
 
 class Routine(Generic[T]):

@@ -8,8 +8,7 @@ from mt.pipeline.variants import SentenceContext
 from mt.text.formality import banned_words, formalities_of, supports_formality
 
 BEAMS = 8  # at least, in the second search; with 16, hardly more sentences get the requested formality
-TranslateSentence = Callable[[SentenceContext], Awaitable[tuple[Alternative, ...]]]
-"""Function that translates a sentence in the given context, and returns the n-best list."""
+TranslateSentence = Callable[[SentenceContext], Awaitable[tuple[Alternative, ...]]]  # returns the n-best list
 
 
 async def translate_with_formality(

@@ -34,6 +34,10 @@ NOUN_PROBABILITY, KNOWN_PROBABILITY = 0.7, 0.8  # a guess for a noun has less; a
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _MOST_WORDS = 3  # of a phrase
 _ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
+# German words that begin a sentence with a noun; other words with a capital before a noun are titles and first names
+_DETERMINER = re.compile(
+    r"d(?:er|ie|as|e[smn])|(?:[kmds]?ein|ihr|unser|dies|jed|welch|all|viel)\w*|[bv]eim|[ia][mn]|zu[mr]|mit|für", re.I
+)
 _VOWELS = frozenset("aeiouyâàéèêëîïôœ")
 
 
@@ -91,7 +95,8 @@ async def replace_guesses(
 def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -> list[_Word]:
     """Return the words of a source with their phrases. Neighbours that are a phrase together become one word.
 
-    A noun has a capital in German, a name also in English and French. Only rare words have several tokens.
+    A noun has a capital in German. Only rare words have several tokens. Names have no phrases: words with a capital in
+    English and French, except plurals that begin the sentence, and nouns after a word with a capital in German.
     """
     joined: list[_Word] = []
     translate, is_german = (context.phrases or Phrases(())).translate, primary_language(context.source) == "de"
@@ -101,9 +106,15 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
             if phrase := translate(text[begin:end].lower(), context.source, context.target):
                 break
         word = words[0]._replace(end=end, text=text[begin:end], last=last, new=max(one.new for one in words[:count]))
-        german = translate(word.text.lower(), context.source, "de") or "" if last - word.first > count else ""
-        may_be_noun = begin == 0 or text[begin].isupper() == is_german
-        joined.append(word._replace(phrase=phrase, is_noun=may_be_noun and german[:1].isupper()))
+        before = joined[-1].text if joined and text[joined[-1].end : begin] == " " else ""
+        is_name = before[:1].isupper() and not _DETERMINER.fullmatch(before)
+        if not is_german:
+            is_name = text[begin].isupper() and (begin > 0 or not word.text.endswith("s"))
+        if phrase and not is_name:
+            german = translate(word.text.lower(), context.source, "de") or ""
+            is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
+            word = word._replace(phrase=phrase, is_noun=is_noun)
+        joined.append(word)
         words = words[count:]
     return joined
 

@@ -55,7 +55,10 @@ def test_phrases_replace_guesses_and_copies(tmp_path: Path) -> None:
         ("fr", "en", "Les pompiers sont arrivés.", "firefighters"),
         ("de", "en", "Der Zug fährt von Gleis 4 ab.", "platform 4"),
         ("de", "fr", "Der Staubsauger ist kaputt.", "L'aspirateur"),
-        ("en", "de", "Mr Butcher lives in Baker Street.", "Butcher"),  # names
+        ("en", "de", "Mr Butcher lives in Baker Street.", "Butcher"),  # this and the following are names
+        ("de", "en", "Thomas Gärtner ist Arzt.", "Thomas Gärtner"),
+        ("de", "fr", "Herr Winzer wohnt in Köln.", "Winzer"),
+        ("fr", "de", "Boucher a gagné.", "Boucher"),
     ],
 )
 def test_nouns_among_the_phrases(starter: Translator, source: str, target: str, text: str, expected: str) -> None:

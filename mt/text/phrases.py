@@ -11,9 +11,11 @@ from pathlib import Path
 
 from mt.errors import ModelError
 from mt.languages import primary_language
-from mt.text import casing
+from mt.text import casing, titles
 
 PHRASES_FILE = "phrases.tsv"
+MOST_CHARACTERS = 100  # of a phrase with its name and marks
+NAME = "{name}"  # stands for a name after a title: dear Mr {name}
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 
 
@@ -25,7 +27,11 @@ class Phrases:
 
     def translate(self, text: str, source: str, target: str) -> str | None:
         """Return the translation of a phrase, with its letter case and final marks, or None for another text."""
-        row = self._rows.get((primary_language(source), _key(text))) if len(text) <= self._longest else None
+        if len(text) > MOST_CHARACTERS:
+            return None
+        row, name = self._rows.get((primary_language(source), _key(text))), ""
+        if not row and (name := titles.last_name(_MARKS.sub("", text), source)):
+            row = self._rows.get((primary_language(source), _key(text.replace(name, NAME))))
         found = _MARKS.sub("", row.get(primary_language(target), "")) if row else ""
         if not row or not found:
             return None
@@ -34,7 +40,7 @@ class Phrases:
         elif text[0].isupper():
             found = casing.raise_first(found, target)
         marks = text[len(_MARKS.sub("", text)) :].lstrip()
-        return found + " " * (primary_language(target) == "fr" and marks[:1] in (*":;!?",)) + marks
+        return found.replace(NAME, name) + " " * (primary_language(target) == "fr" and marks[:1] in (*":;!?",)) + marks
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], Mapping[str, str]]:
@@ -43,10 +49,6 @@ class Phrases:
             for language, text in row.items():
                 rows.setdefault((language, _key(text)), row)
         return rows
-
-    @cached_property
-    def _longest(self) -> int:
-        return max((len(text) for row in self.rows for text in row.values()), default=0) + 3  # characters, with marks
 
 
 def load_phrases(folder: Path) -> Phrases | None:

@@ -74,6 +74,15 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
     return translation
 
 
+def last_name(text: str, language: str) -> str:
+    """Return the name after a title at the end of a text, as in `Dear Mr Lee`; "" if the text ends otherwise."""
+    for match in titled_names(text, language):
+        name = text[match.end("man" if match["man"] else "woman") + 1 :]
+        if all(word[:1].isupper() for word in name.split()) and not _ROLE.match(name):
+            return name
+    return ""
+
+
 def is_greeting(word: str) -> bool:
     return _GREETING.fullmatch(word.lower()) is not None
 

@@ -16,6 +16,7 @@ ROWS = (
     {"en": "forgot your password?", "de": "Passwort vergessen?"},
     {"en": "CV", "de": "Lebenslauf"},
     {"en": "don't forget", "de": "nicht vergessen"},
+    {"en": "dear Mr {name}", "de": "sehr geehrter Herr {name}", "fr": "cher Monsieur {name}"},
 )
 
 
@@ -31,6 +32,11 @@ ROWS = (
             ("en-fr", "deadline?", "date limite ?"),
             ("en-de", "CV", "Lebenslauf"),
             ("en-de", "Don’t forget!", "Nicht vergessen!"),
+            ("fr-de", "Cher Monsieur Müller-Weiß,", "Sehr geehrter Herr Müller-Weiß,"),
+            ("en-fr", "Dear Mr Jean Le Goff!", "Cher Monsieur Jean Le Goff !"),
+            ("en-de", "Dear Mr President,", None),
+            ("en-de", "Dear Mr Lee and all,", None),
+            ("en-de", "Hello Mr Lee,", None),
         ),
     ],
 )

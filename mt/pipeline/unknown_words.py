@@ -81,7 +81,7 @@ async def replace_guesses(
     attention = await piece_attention(decoded, 0, context)
     text, copied = alternatives[0].text, []
     for guess, word in _guesses(written, target, _origins(source, target, np.asarray(attention.weights))):
-        places = [*re.finditer(rf"\b{re.escape(guess)}\b", text)]
+        places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]  # not in code
         if len(places) == 1:
             begin, end = places[0].span()
             has_capital = begin == 0 if word.phrase else not guess.islower()

@@ -59,6 +59,12 @@ def test_phrases_replace_guesses_and_copies(tmp_path: Path) -> None:
         ("de", "en", "Thomas Gärtner ist Arzt.", "Thomas Gärtner"),
         ("de", "fr", "Herr Winzer wohnt in Köln.", "Winzer"),
         ("fr", "de", "Boucher a gagné.", "Boucher"),
+        (
+            "en",
+            "de",
+            "The range variable will serve as a reference to each successive element in `customers`.",
+            "`customers`",
+        ),
     ],
 )
 def test_nouns_among_the_phrases(starter: Translator, source: str, target: str, text: str, expected: str) -> None:

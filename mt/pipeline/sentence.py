@@ -24,7 +24,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import casing, names, protect, repetition, schedules, segment, symbols, titles
+from mt.text import casing, names, places, protect, repetition, schedules, segment, symbols, titles
 from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
@@ -90,7 +90,8 @@ async def translate_sentence(
 
     def finished(text: str) -> str:
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
-        text = without_copies(fixed, titles.write_titles(texts[0], text, languages))
+        text = places.write_places(texts[0], titles.write_titles(texts[0], text, languages), languages, fixed)
+        text = without_copies(fixed, text)
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
     alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
@@ -304,7 +305,9 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     """
     variant, text = decoded.variant, decoded.best.text
     damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
-    lost = schedules.lost_ranges(variant.text, text, (context.source, context.target), variant.kept)
+    languages = context.source, context.target
+    lost = schedules.lost_ranges(variant.text, text, languages, variant.kept)
+    lost += places.lost_places(variant.text, text, languages)
     if likely_script(context.target) in ("Latn", ""):
         lost += names.lost_names(variant.text, text) + titles.lost_titled_names(variant.text, text, context.source)
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]

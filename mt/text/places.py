@@ -1,0 +1,60 @@
+"""Names of cities and regions, which small models lose, or copy though the target language has another."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+from mt.languages import primary_language
+from mt.text.alignment import Range
+from mt.text.word_tables import read_tables
+
+_LANGUAGES = ("en", "de", "fr")
+_BEFORE, _AFTER = r"(?<![\w'’.@/`-])", r"(?![\w@/-]|\.\w)"
+
+
+def lost_places(source: str, translation: str, languages: tuple[str, str]) -> list[Range]:
+    """Return the ranges of the places in a source that its translation names in neither language."""
+    places = _places(source, translation, languages)
+    return [place.span() for place, new, copied in places if not copied and not _whole(new).search(translation)]
+
+
+def write_places(
+    source: str, translation: str, languages: tuple[str, str], fixed: Iterable[tuple[str, str]] = ()
+) -> str:
+    """Return a translation in which the places that it copies from its source have the names of the target language.
+
+    `fixed` has the terms and the kept texts of the source, with their translations: places in them stay.
+    """
+    kept = [text for pair in fixed for text in pair]
+    for place, new, copied in _places(source, translation, languages):
+        if copied and not _whole(new).search(translation) and not any(place[0] in text for text in kept):
+            translation = _whole(place[0]).sub(new, translation)
+    return translation
+
+
+def _places(
+    source: str, translation: str, languages: tuple[str, str]
+) -> Iterator[tuple[re.Match[str], str, re.Match[str] | None]]:
+    """Yield each place, its name in the target language, and its copy in the translation if there is one.
+
+    A place before a word with a capital may belong to another name: Munich Airport.
+    """
+    language, target = map(primary_language, languages)
+    if language in _LANGUAGES and target in _LANGUAGES:
+        pattern, names = _names(language)
+        for place in pattern.finditer(source):
+            yield place, names[place[0]][target], _whole(place[0]).search(translation)
+
+
+@cache
+def _names(language: str) -> tuple[re.Pattern[str], Mapping[str, Mapping[str, str]]]:
+    """Return a pattern of all places, and their names by language, by the name in `language`."""
+    lines = (line.split(", ") for line in read_tables("places.toml")["places"].split("\n") if line)
+    rows = [dict(zip(_LANGUAGES, names * (3 // len(names)), strict=True)) for names in lines]
+    names = {row[language]: row for row in rows}
+    longest_first = "|".join(sorted(names, key=len, reverse=True))
+    return re.compile(rf"{_BEFORE}(?<![Ee]au de )(?:{longest_first}){_AFTER}(?! [A-ZÄÖÜÉ])"), names
+
+
+def _whole(name: str) -> re.Pattern[str]:
+    return re.compile(_BEFORE + re.escape(name) + _AFTER)

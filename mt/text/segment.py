@@ -46,9 +46,8 @@ _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
 _ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of one below another that begins in lower case
 _SPACE = re.compile(r"\s+")
-_SIGNS = frozenset("|¦·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒")
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
-    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒](?:\s+|\Z))"
+    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦│║·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒](?:\s+|\Z)| {3,})"
 )
 _NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
     ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
@@ -58,7 +57,6 @@ _TRAIL = re.compile(  # Home > Dogs > Small dogs, and Yes / No
     r"(?:[A-ZÀ-Þ][^\s>»›]*(?: [^\s>»›]+)?(?: [>»›] |\Z)){3,20}|(?:[A-ZÀ-Þ][^\s/]*(?: [^\s/]+)?(?: / |\Z)){2,20}"
 )
 _QUOTED_FIELD = re.compile(r'(?:\A|;)"[^";]*"(?:;|\Z)')
-_PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
 _FIRST_PART = re.compile(  # c.-à-d., J.-C., Sat.–Sun. and janv.–mars
     r"(?<!\w)(?:[^\W\d_]|Mon|Tues?|Wed|Thu(?:rs)?|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So|lun|mar|mer|jeu|ven|sam|dim"
@@ -69,7 +67,7 @@ _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
 _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic, DataSet.Load() and F.B.I., but not Berlin.Then
-    r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}|(?:[a-z]\w{1,63}\.){2,9}[A-Z]\w{1,63}"
+    r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|@\w{1,63}\.\w{1,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}|(?:[a-z]\w{1,63}\.){2,9}[A-Z]\w{1,63}"
     r"|(?:[A-Z]{2,8}|[A-Z]\w{0,62}[A-Z]\w{0,62})\.[A-Z]{2,5}(?!\w)|[A-Z]\w{1,63}\.(?=\w{0,62}[a-z][A-Z])\w{2,64}"
     r"|(?:[A-Z]\w{0,62}[a-z][A-Z]\w{0,62}|(?<=\*\*)[A-Za-z]\w{1,63})\.[A-Z]\w{1,63}(?=\(|\*\*)|(?:[^\W\d_]\.){1,9}[A-Z](?!\w))"
 )
@@ -242,12 +240,12 @@ def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
         yield from re.split("( [>»›/] )", paragraph)
         return
     items, begin = [""], 0
-    for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph and not _SIGNS.isdisjoint(paragraph) else ():
+    for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph else ():
         if match["separator"]:
             items[-1:] = [paragraph[begin : match.start()], match[0], ""]
             begin = match.end()
     items[-1] = paragraph[begin:]
-    is_row = len(items) > 3 and items[1].lstrip()[0] == "|" and not (items[0] or items[-1])
+    is_row = len(items) > 3 and items[1].lstrip()[:1] in ("|", "│", "║") and not (items[0] or items[-1])
     is_list = is_row or all(not text or (len(text) > 1 and not text[0].islower()) for text in items[::2])
     yield from items if is_list else [paragraph]
 
@@ -334,7 +332,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     panics anyway, the paragraph is one sentence. A Rust panic is a BaseException and must not end the service.
     """
     normalised = normalise_text(paragraph)
-    plain = plain_spaces(normalised.text).translate(_PLAIN_QUOTES)
+    plain = plain_spaces(normalised.text).translate(str.maketrans("＂＇", "\"'"))
     plain = plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
     plain = _EMPHASIS.sub(lambda mark: ("/" if mark[1] else " ") * len(mark[0]), plain)
     try:

@@ -1,7 +1,6 @@
 """Numbers and times: for a model, in the notation of the target language, and repairs of what models write."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -72,6 +71,9 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
     rf"(?-i:(?![CEMP]T [^\W\d_]){TIME_ZONE})(?![\w)-])",
     re.IGNORECASE,
 )
+_MONTHS = read_tables("schedules.toml")["months"]["de"].split()
+_DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\."  # without year
+_DATES = re.compile(rf"\b(?:[Aa]m|[Vv]om|[Zz]um|[Dd]en) {_DATE}(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d])")
 _PLAIN_RANGE = re.compile(r"(?<![\w.,:/–—-])(\d{1,9})( ?[-–—] ?)(\d{1,9})(?![\d:/–—-]|[.,]\d)")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
@@ -106,20 +108,17 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
     patterns = [_GROUPED, *([_SCALED] if source == "en" else []), *([PERIOD] if source in _PER else [])]
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
-    patterns += [_ZONE] if source in ("de", "en") else []  # EST and ET are words of French
+    patterns += {"de": [_ZONE, _DATES], "en": [_ZONE]}.get(source, [])  # EST and ET are words of French
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
         return text
     spans = [span for span in find_spans(text.text, kept) if span.kind is not SpanKind.NUMBER]
-    ends = [span.end for span in spans]
 
     def is_free(match: re.Match[str]) -> bool:
         begin, end = match.span()
-        number = bisect_right(ends, begin)
-        if number == len(spans) or spans[number].begin >= end:
-            return True
-        is_code = match.re is not _GROUPED and spans[number].kind is SpanKind.OPAQUE  # 14h30
-        return is_code and begin <= spans[number].begin and spans[number].end <= end
+        others = [span for span in spans if span.begin < end and begin < span.end]
+        codes = [span for span in others if span.kind is SpanKind.OPAQUE and match.re is not _GROUPED]  # 14h30
+        return codes == others and all(begin <= code.begin and code.end <= end for code in codes)
 
     chosen = sorted(filter(is_free, matches), key=re.Match.start)
     return text.edit((*one.span(), f" {_PER[source]} " if one.re is PERIOD else _unified(one)) for one in chosen)
@@ -130,6 +129,9 @@ def _unified(match: re.Match[str]) -> str:
         return match[0].replace(" ", NO_BREAK_SPACE)
     if match.re is _ZONE:
         return f"({match[0]})"
+    if match.re is _DATES:
+        dates = re.sub(" ?[-–] ?", " bis ", match[0])
+        return re.sub(r"0?(\d+)\.(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", dates)
     if match.re is _SCALED:
         scale = _SCALES.get(match[2].lower())
         return f"{match[1]} {scale}" if scale else f"{match[1][0]}{round(1000 * float(match[1][1:])):,}"

@@ -90,6 +90,8 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("fr de", "à 14h30, de 9 h à 18 h 30, 14h3, 2 h 305", "à 14:30, de 9:00 à 18:30, 14h3, 2 h 305"),
         ("fr de", "de 9h à 12h et de 14 h à 18 h, de 2 h à 3 h", "de 9:00 à 12:00 et de 14:00 à 18:00, de 2 h à 3 h"),
         ("de en", "8.00–12.00 und 14.00–18.00 Uhr, 8.00–12.00", "8:00–12:00 und 14:00–18:00 Uhr, 8.00–12.00"),
+        ("de en", "Am 3.10. um 8.30 Uhr, vom 03.05.–05.05. zu", "Am 3. Oktober um 8:30 Uhr, vom 3. Mai bis 5. Mai zu"),
+        ("de en", "am 3.10.2024, in 3.1. und 3.2. am 24.12.", None),
         ("fr de", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h", None),
         ("fr fr", "14h30", None),
         ("fr de", "À 15h 30 000 € volés.", "À 15h 30\u00a0000 € volés."),

@@ -25,7 +25,7 @@ def lost_names(source: str, translation: str) -> list[Range]:
     return [
         (match.start(), match.end("surname"))
         for match in _FIRST.finditer(source)
-        if match["surname"] not in translation and _is_name(match["surname"], match["given"])
+        if not all(name in translation for name in match.groups()) and _is_name(match["surname"], match["given"])
     ]
 
 

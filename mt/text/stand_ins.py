@@ -38,6 +38,7 @@ _TITLE = re.compile(  # that a model adds to a name, as in "Sehr geehrte Frau An
 _GREETING = re.compile(  # without a title
     r"(?<!\w)(?:Dear|Hello|Hi|Hallo|Lieber?|Sehr geehrte[rs]?|Chère?|Bonjour)\s$", re.IGNORECASE
 )
+_GENITIVE = r"\b(?i:by|des?|d|of|par|v[ao]n)[ '’](?:[^\W\d]+ )?{0}|{0}['’]?s(?!\w)"  # of a source; not `order Tom`
 _COMPOUND = re.compile(r"-[^\W\d_]+(?![\w-])")
 _LETTER = re.compile(f"[^\\W{WIDE}]")
 
@@ -199,7 +200,7 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
     """
     if not stand_ins:
         return translation
-    places = list(_occurrences(translation, stand_ins, language))
+    places = list(_occurrences(translation, source, stand_ins, language))
     if sorted(number for number, _ in places) != list(range(len(stand_ins))):
         return None
     ordered = [number for number, _ in places if stand_ins[number].ordered]
@@ -233,16 +234,17 @@ def _joins_number(translation: str, stop: int, source: str, stand_in: StandIn) -
     return is_joined and may_be_number and is_placeholder(stand_in.text)
 
 
-def _occurrences(translation: str, stand_ins: Sequence[StandIn], language: str) -> Iterator[tuple[int, Range]]:
+def _occurrences(text: str, source: str, stand_ins: Sequence[StandIn], language: str) -> Iterator[tuple[int, Range]]:
     """Yield (index of a stand-in, range) for each occurrence of a stand-in as a word, in the order of the text."""
     clitic = primary_language(language) in _CLITIC
     numbers = {stand_in.word: number for number, stand_in in enumerate(stand_ins)}
     names = "|".join(map(re.escape, sorted(numbers, key=len, reverse=True)))
-    for match in re.finditer(rf"({names})(s?)", translation):
-        beside = translation[max(0, match.start() - 1) : match.start()], translation[match.end() : match.end() + 1]
+    for match in re.finditer(rf"({names})(s?)", text):
+        beside = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
         if any(map(_LETTER.match, beside)):
             continue
-        if not match[2] or (clitic and can_have_ending(stand_ins[numbers[match[1]]].text)):
+        genitive = clitic and re.search(_GENITIVE.format(re.escape(match[1])), source)
+        if not match[2] or (genitive and can_have_ending(stand_ins[numbers[match[1]]].text)):
             yield numbers[match[1]], match.span(1)
 
 

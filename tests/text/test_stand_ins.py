@@ -58,6 +58,8 @@ def test_other_spans_stand_for_themselves(text: str) -> None:
         ("Tom files", [StandIn("Tom", "{0}")], "Tom-Dateien", "{0} Dateien"),
         ("Tom files", [StandIn("Tom", "{name}")], "Tom-Dateien", "{name}-Dateien"),
         ("37 sleeps", [StandIn("37", "`x`")], "37-Hund", "`x`-Hund"),
+        ("the dog of Tom", [StandIn("Tom", "{x}")], "Toms Hund", "{x}s Hund"),
+        ("your order Tom is here", [StandIn("Tom", "{x}")], "dein Auftrag, Toms ist hier", None),
         ("Tom's dog", [StandIn("Tom", "%2$s")], "Tom's Hund", "%2$ss Hund"),
         ("37 by 31 May", [StandIn("37", "$5")], "37:31. Mai", None),
         ("37:31", [StandIn("37", "%d")], "37:31", "%d:31"),
@@ -78,7 +80,7 @@ def test_verification(source: str, stand_ins: list[StandIn], translation: str, e
 
 def test_an_ending_is_accepted_only_in_languages_that_have_it() -> None:
     stand_ins, languages = [StandIn("Tom", "{x}")], ("de", "sv", "fr", "en")
-    found = [put_back("Toms", "Tom", stand_ins, language) for language in languages]
+    found = [put_back("Toms", "of Tom", stand_ins, language) for language in languages]
     assert found == ["{x}s", "{x}s", None, None]
 
 

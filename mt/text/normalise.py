@@ -56,6 +56,7 @@ _TYPED_APOSTROPHE = re.compile(r"\A[^`]*[^\W\d_](`)[^\W\d_][^`]*\Z")
 _FULL_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
 _HAS_FULL_WIDTH, _HAS_WIDE = re.compile("[！-～]"), re.compile("[\u3001-\ud7ff\uf900-\ufaff\uff61-\uffdc]")
 _GERMAN_GUILLEMETS = re.compile(r"»(\w[^«»]{0,500}[^\s«»])«")
+_LONG = 500  # characters of a text in which the order of marks may take long
 _TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
 _SETS = read_tables("normalise.toml")["sets"]
@@ -252,8 +253,8 @@ def plain_spaces(text: str) -> str:
 
 def _compose(draft: NormalisedText) -> NormalisedText:
     """Convert a text to NFC. The edits are as short as possible: a character and those that can compose with it."""
-    text = draft.text
-    if unicodedata.is_normalized("NFC", text):
+    text = _ordered(draft.text)
+    if text == draft.text and unicodedata.is_normalized("NFC", text):
         return draft
     places = [
         place
@@ -262,6 +263,14 @@ def _compose(draft: NormalisedText) -> NormalisedText:
     ]
     places = sorted({0, *places, len(text)})
     return draft.edit((begin, end, unicodedata.normalize("NFC", text[begin:end])) for begin, end in pairwise(places))
+
+
+def _ordered(text: str) -> str:
+    """Return a text whose combining marks have their canonical order, for which `unicodedata` takes quadratic time."""
+    if len(text) < _LONG or text.isascii():
+        return text
+    runs = groupby(text, lambda character: unicodedata.combining(character) > 0)
+    return "".join(chain.from_iterable(sorted(run, key=unicodedata.combining) if marks else run for marks, run in runs))
 
 
 def _character_ranges(characters: Iterable[str]) -> Iterator[str]:

@@ -13,4 +13,4 @@ def attachment(name: str) -> dict[str, str]:
     """
     name = "".join(char for char in name if unicodedata.category(char) not in ("Cc", "Cf"))
     plain = "".join(char if char.isascii() and char.isprintable() and char not in _UNQUOTABLE else "_" for char in name)
-    return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=utf-8''{quote(name)}"}
+    return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=utf-8''{quote(name, safe='')}"}

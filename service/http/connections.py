@@ -28,7 +28,7 @@ NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel 
 MAX_HEADERS = 256  # headers of a request; the time to parse a head grows with their number
 MAX_CHUNKS = 20_000  # pieces in which a body arrives; the time to parse a body grows with their number
 MAX_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
-OTHER_FILES = 64  # files that are open beside the connections: of workers, parsers and the database
+OTHER_FILES = 64  # files that are open beside the connections: of workers, parsers, the database and ACCEPTS
 FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a half-closed connection is closed
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -43,7 +43,7 @@ def connection_limit(limit: int) -> int:
         soft = min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     free = soft - used
-    return max(1, min(limit, free - min(OTHER_FILES, free // 4)))
+    return max(1, min(limit, free - min(OTHER_FILES, free * 2 // 3)))
 
 
 @dataclass
@@ -137,7 +137,7 @@ class Connection(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
             return False
         self.cycle.keep_alive = False
-        if self._running is not None and not self._running.response_started:
+        if self._running is not None and not self._running.response_started and self.scope["http_version"] != "1.0":
             self.transport.write(CONTINUE)
         self._check_reset(FIRST_CHECK_SECONDS)
         return True

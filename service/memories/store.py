@@ -22,7 +22,7 @@ from service.access.eviction import ANONYMOUS, SpaceLimits, check_count, check_n
 from service.errors import InvalidRequest, NotFound, StorageUnavailable, shorten
 from service.glossaries.store import glossary_direction
 from service.memories.index import add, entry_count, similar_units
-from service.memories.units import MemoryUnit, clean_source, clean_unit, digest_of, storable
+from service.memories.units import MAX_TEXT_LENGTH, MemoryUnit, clean_source, clean_unit, digest_of, storable
 
 OPERATOR = f"{KEY_PREFIX}operator"
 """Owner of the operator's memories. No caller has this id, because the ids of API keys are hexadecimal."""
@@ -325,6 +325,8 @@ def find_matches(
 ) -> Iterator[MemoryMatch]:
     """Yield, for each sentence, the best match in the memory `number` if the match's score is at least `score`."""
     for sentence in sentences:
+        if len(sentence) > MAX_TEXT_LENGTH:  # no unit is so long
+            continue
         text = clean_source(sentence)
         query = "SELECT source, target FROM memory_units WHERE memory = ? AND digest = ?"
         row = connection.execute(query, (number, digest_of(text))).fetchone()

@@ -193,12 +193,19 @@ async def job_without_texts(
         stored = await services.glossaries.terms(caller.id, [body.glossary_id], source, target)
     if body.memory:
         await services.memories.check(caller.id, body.memory, source, target)
+    added = bool(body.glossary or body.do_not_translate)
+    count = added * (len(stored.glossary) + sum(len(terms.glossary) for terms in services.offered.terms.values()))
+    terms, terms_of = await services.translations.threads.run(
+        caller.id,
+        count * TEXT_COST,
+        lambda: (merged_terms(body, stored), terms_of_operator(body, target, services.offered.terms)),
+    )
     return Job(
         texts=(),
         source=source,
         target=target,
-        terms=merged_terms(body, stored),
-        terms_of=terms_of_operator(body, target, services.offered.terms),
+        terms=terms,
+        terms_of=terms_of,
         memory=body.memory or "",
         memory_score=body.memory_threshold / 100,
         formality=formality_of(body.formality, target),

@@ -6,6 +6,7 @@ takes little memory.
 
 import sqlite3
 import time
+import unicodedata
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -104,9 +105,10 @@ def make_room(connection: sqlite3.Connection, size: int, limit: int) -> None:
 def safe_name(name: str) -> str:
     """Return the last part of a path that a client sent, shortened if necessary.
 
-    Every character before the suffix that is not a letter, a digit, " ", ".", "_" or "-" is replaced by "_".
+    Every other character than letters, their marks, digits, " ", ".", "_" and "-" becomes "_", except in the suffix.
     """
     base = PurePath(name.replace("\\", "/")).name
-    stem, suffix = PurePath(base).stem, PurePath(base).suffix
-    safe = "".join(letter if letter.isalnum() or letter in " ._-" else "_" for letter in stem).strip(". ")
+    stem, suffix = unicodedata.normalize("NFC", PurePath(base).stem), PurePath(base).suffix
+    kept = ("L", "M", "N")  # letters, their marks, and digits
+    safe = "".join(c if unicodedata.category(c)[0] in kept or c in " ._-" else "_" for c in stem).strip(". ")
     return (safe[:MAX_NAME] or "file") + suffix[:16].lower()

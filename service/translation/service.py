@@ -176,8 +176,12 @@ class TranslationService:
         """
         async with deadline_at(job.deadline):
             (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
+            routes = self.routes_of(job.model)
             if not whole.served:
-                self.routes_of(job.model).find(whole.source, job.target)
+                routes.find(whole.source, job.target)
+            if whole.detected and not whole.detected.confidence:  # without letters
+                source = next(iter(routes.sources_of(job.target)), whole.source)
+                whole = replace(whole, source=source, route=routes.find(source, job.target))
             if not whole.route:
                 raise UnsupportedLanguage(
                     f"Source and target language are equal: {describe(whole.source)}",

@@ -129,7 +129,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
-    (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/"]),
+    (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/", "a⋯\u0301⋯⋯\u0316⋯"]),
     (lambda text: unify_numbers(NormalisedText(text), ("fr", "en")), 300, ["14h30 `x1` 1 000 € "]),
     (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["1 to ", "1 pm "]),
     (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),

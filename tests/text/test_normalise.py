@@ -176,6 +176,11 @@ def test_normalised_text_is_composed_and_stays(text: str, normaliser: Normaliser
     assert normaliser.normalise(normalised.text).text == normalised.text
 
 
+def test_long_runs_of_marks_are_composed() -> None:
+    text = "e\u0301a" + "\u0301\u0327\u0316" * 300 + "\u00e9\u0327"
+    assert Normaliser().normalise(text).text == unicodedata.normalize("NFC", text)
+
+
 def test_full_width_letters_are_narrow_outside_of_wide_scripts() -> None:
     assert [narrow(text) for text in ("ＡＳＰ．ＮＥＴ ok", "ＡＢ 犬", "ＡＢ！한")] == [
         "ASP.NET ok",

@@ -13,6 +13,7 @@ from service.http.attachments import attachment
         ("Ä.docx", "_.docx", "%C3%84.docx"),
         ('a"b\\c%41\r\n.txt', "a_b_c_41.txt", "a%22b%5Cc%2541.txt"),
         ("a\u202etxt.exe", "atxt.exe", "atxt.exe"),
+        ("../a", ".._a", "..%2Fa"),
     ],
 )
 def test_names_a_download_for_every_client(name: str, plain: str, quoted: str) -> None:

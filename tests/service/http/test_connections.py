@@ -214,9 +214,11 @@ def test_a_refused_request_has_an_id_and_a_short_line(
 
 def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service) -> None:
     request = POST.replace(b"echo", b"wait?turns=30") + b"Content-Length: 0\r\n\r\n"
-    statuses, closed, received = service.send(request, half_close=True)
-    assert (statuses, closed) == ([200], True), received
-    assert b'"done"' in received and not service.cancelled
+    for version in (b"1.1", b"1.0"):
+        statuses, closed, received = service.send(request.replace(b"1.1", version), half_close=True)
+        assert (statuses, closed) == ([200], True), received
+        assert b'"done"' in received and not service.cancelled
+        assert (b" 100 Continue" in received) == (version == b"1.1")
 
 
 @pytest.mark.parametrize("pipelined", [b"", GET + b"\r\n", (GET + b"\r\n") * 3])

@@ -49,6 +49,9 @@ def test_the_address_and_the_name_of_a_file(native: Application) -> None:
     assert quote(address, safe=":/%") == address, "it is an address as it stands, for clients that mend nothing"
     name = "filename=\"a letter_de.html\"; filename*=utf-8''a%20letter_de.html"
     assert native.client.get(address).headers["content-disposition"] == f"attachment; {name}"
+    stored = upload(native, "Re\u0301sume\u0301 हिन्दी.txt", b"x").json()["translatedFileUrl"]
+    named = native.client.get(stored).headers["content-disposition"]
+    assert named.endswith(f"filename*=utf-8''{quote('Résumé हिन्दी_de.txt')}")
     assert len({upload(native, "a.txt", b"x").json()["translatedFileUrl"] for _ in range(3)}) == 3
     answer = upload(native, "a.PDF", pdf(b"BT /F 12 Tf 72 700 Td (the dog) Tj ET"))
     assert answer.json()["translatedFileUrl"].endswith(".a_de.PDF.docx")

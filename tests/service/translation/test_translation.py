@@ -319,7 +319,12 @@ async def test_a_document_in_its_own_language_told_as_a_whole() -> None:
     content = b"the first line\nsecond\n\n  third: x \n"
     asked = job(source=None)
     assert await translations.translate_document("a.txt", content, asked) == b"THE FIRST LINE\nSECOND\n\n  THIRD: X \n"
-    assert await translations.translate_document("a.txt", b" \n", asked) == b" \n"
+    both = over(WordModels({"en-de": upper, "de-en": upper}))
+    for target in ("de", "en"):
+        no_letters = b"12345 67 \n"
+        assert await both.translate_document("a.txt", no_letters, job(source=None, target=target)) == no_letters
+    with pytest.raises(UnsupportedLanguage, match="equal"):
+        await translations.translate_document("a.txt", no_letters, job(source=None, target="en"))
 
 
 async def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:

@@ -2,14 +2,21 @@
 
 import json
 import logging
+import os
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
 
 import structlog
 from structlog.typing import EventDict, Processor
+
+QUEUED_LINES = 5_000  # about 2 MB
+FLUSH_SECONDS = 1.0  # longest wait at the end for a reader of stderr
 
 LOG_EVENTS = {
     "clients may choose their address": "The setting trusted_proxies is * or a large network; clients can then evade "
@@ -20,6 +27,7 @@ LOG_EVENTS = {
     "(path, line, heading).",
     "installing a model": "A model of the Hugging Face hub is downloaded and converted (model, directory).",
     "listening": "The service accepts connections (host, port).",
+    "log lines dropped": "stderr was not read in time (lines).",
     "model loaded": "The workers of a model are ready (model, version, devices).",
     "model loaded on demand": "A request needed a model that was not in memory (model, seconds).",
     "model unloaded": "A replaced model has finished its requests (model, version), or a model made room for another "
@@ -105,13 +113,62 @@ def current_record() -> RequestRecord:
 
 
 class ErrorOutput:
-    """Logger of structlog that prints on stderr, and ignores a closed pipe and a full disk, as logging does."""
+    """Logger of structlog and stream of logging: passes each line to `write`."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self.write = write
 
     def msg(self, line: str) -> None:
-        with suppress(OSError, ValueError):  # ValueError: stderr is closed
-            print(line, file=sys.stderr, flush=True)
+        self.write(line + "\n")
 
     debug = info = warning = error = critical = fatal = exception = log = msg
+
+
+class LogQueue:
+    """Lines for stderr, which a thread writes: the service goes on if stderr is a pipe that nobody reads.
+
+    Lines beyond QUEUED_LINES are dropped; an event before the next line tells their number. As logging does, the thread
+    ignores a closed pipe and a full disk.
+    """
+
+    def __init__(self) -> None:
+        # At its exit, Python takes the lock of sys.stderr, which a thread that hangs in `print` would hold.
+        self._stderr = sys.__stderr__.fileno() if sys.__stderr__ else None  # None: stderr was closed at the start
+        self._lines: SimpleQueue[tuple[int, str, Event | None]] = SimpleQueue()  # lines dropped before; line; written
+        self._dropped = 0
+        self._lock = Lock()
+        Thread(target=self._run, name="logs", daemon=True).start()
+
+    def put(self, line: str) -> None:
+        """Add a line to the queue, or drop it if the queue is full."""
+        with self._lock:
+            if self._lines.qsize() >= QUEUED_LINES:
+                self._dropped += 1
+            else:
+                self._lines.put((self._dropped, line, None))
+                self._dropped = 0
+
+    def flush(self) -> None:
+        """Wait for at most FLUSH_SECONDS until all lines are written."""
+        written = Event()
+        self._lines.put((0, "", written))
+        written.wait(FLUSH_SECONDS)
+
+    def _run(self) -> None:
+        log = structlog.wrap_logger(ErrorOutput(self._write))
+        while True:
+            dropped, line, written = self._lines.get()
+            if dropped:
+                log.warning("log lines dropped", lines=dropped)
+            self._write(line)
+            if written:
+                written.set()
+
+    def _write(self, text: str) -> None:
+        rest = text.encode(errors="backslashreplace")
+        with suppress(OSError):
+            while rest and self._stderr is not None:
+                rest = rest[os.write(self._stderr, rest) :]
 
 
 _encoder = json.JSONEncoder(default=repr)
@@ -122,16 +179,21 @@ def _render_json(_logger: object, _method: str, event: EventDict) -> str:
     return _encoder.encode(event)
 
 
-def configure_logs(as_json: bool) -> None:
-    """Write the logs of all packages as JSON lines, or as text in columns."""
+@contextmanager
+def open_logs(as_json: bool) -> Iterator[None]:
+    """Write the logs of all packages as JSON lines, or as text in columns. Write the last lines when the context ends.
+
+    An error that leaves the context is printed after them.
+    """
+    queue = LogQueue()
     shared: list[Processor] = [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)]
     renderer: Processor = _render_json if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(  # not through the handlers of logging, which take twice the time
         processors=[*shared, renderer],
-        logger_factory=lambda *_: ErrorOutput(),
+        logger_factory=lambda *_: ErrorOutput(queue.put),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
     )
-    handler = logging.StreamHandler()
+    handler = logging.StreamHandler(ErrorOutput(queue.put))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -140,3 +202,7 @@ def configure_logs(as_json: bool) -> None:
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        queue.flush()

@@ -42,7 +42,7 @@ from service.app import create_app
 from service.freed_memory import return_large_blocks
 from service.http.connections import ACCEPTS, BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
-from service.logs import configure_logs
+from service.logs import open_logs
 from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
@@ -72,16 +72,16 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
     options = vars(parser(program).parse_args(arguments))
     try:
         settings = load_settings(options)
-        configure_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json)
-        if settings.broad_proxies:
-            structlog.get_logger().warning("clients may choose their address", networks=settings.broad_proxies)
-        if settings.is_open:
-            structlog.get_logger().warning("no key is required", host=settings.host)
-        settings = install_models(settings)
-        disable_core_dumps()
-        return_large_blocks()
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(settings))
+        with open_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json):
+            if settings.broad_proxies:
+                structlog.get_logger().warning("clients may choose their address", networks=settings.broad_proxies)
+            if settings.is_open:
+                structlog.get_logger().warning("no key is required", host=settings.host)
+            settings = install_models(settings)
+            disable_core_dumps()
+            return_large_blocks()
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(serve(settings))
     except MTError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

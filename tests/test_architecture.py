@@ -102,7 +102,7 @@ CEILINGS = {
     "service.translation": 2_053,
     "service.verbs": 357,
     "service.workers": 2_440,
-    "service": 2_270,
+    "service": 2_336,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

@@ -1,12 +1,14 @@
 """Events of the log."""
 
 import ast
+import fcntl
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import service
-from service.logs import LOG_EVENTS
+from service.logs import LOG_EVENTS, QUEUED_LINES
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -28,11 +30,48 @@ def test_every_event_is_described_and_every_description_is_of_an_event() -> None
     assert events == set(LOG_EVENTS)
 
 
+def start(program: str) -> "subprocess.Popen[bytes]":
+    """Run lines of Python in a process whose stderr is a pipe of 4096 bytes."""
+    beginning = "import logging, os, structlog\nfrom service.logs import open_logs\nlog = structlog.get_logger()\n"
+    command = [sys.executable, "-c", beginning + program]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stderr
+    fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
+    return process
+
+
 def test_a_closed_stderr_ends_no_request() -> None:
-    program = (
-        "import os, structlog; from service.logs import configure_logs; configure_logs(as_json=True); "
-        "read, write = os.pipe(); os.close(read); os.dup2(write, 2); "
-        "structlog.get_logger().info('request'); structlog.get_logger().warning('failed'); print('goes on')"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert run.stdout == "goes on\n"
+    program = """
+with open_logs(as_json=True):
+    read, write = os.pipe(); os.close(read); os.dup2(write, 2)
+    log.info("request"); logging.warning("failed"); print("goes on")
+"""
+    with start(program) as process:
+        assert process.communicate(timeout=60) == (b"goes on\n", b"")
+
+
+def test_lines_that_are_not_read_in_time_are_dropped_and_counted() -> None:
+    count = 2 * QUEUED_LINES
+    program = f"""
+with open_logs(as_json=True):
+    for number in range({count}):
+        log.info("request", number=number)
+    print(flush=True)
+    input()
+    logging.warning("stopped")
+    raise ValueError("the end")
+"""
+    with start(program) as process:
+        assert process.stdin and process.stdout and process.stderr
+        assert process.stdout.readline() == b"\n"  # nothing of stderr is read until all lines are logged
+        lines = [process.stderr.readline() for _ in range(QUEUED_LINES // 2)]
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        lines += process.stderr
+    end = lines.index(b"Traceback (most recent call last):\n")
+    *requests, dropped, stopped = map(json.loads, lines[:end])
+    assert [line["number"] for line in requests] == list(range(len(requests)))
+    assert len(requests) >= QUEUED_LINES
+    assert (dropped["event"], dropped["lines"]) == ("log lines dropped", count - len(requests))
+    assert stopped["event"] == "stopped"
+    assert lines[-1] == b"ValueError: the end\n"

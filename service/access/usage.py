@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ class _MonthlyUsage:
     """Characters of one key in one month."""
 
     written: int  # characters in the database, added by this process and others
+    read: float  # when they were read, by time.monotonic()
     pending: int = 0  # characters that are not yet in the database
 
 
@@ -27,16 +29,19 @@ class UsageLedger:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._months: dict[tuple[str, str], _MonthlyUsage] = {}  # by key and month
+        self._writes = 0  # beginnings and ends of writes; odd during a write
 
     async def used(self, key: str, month: str) -> int:
-        """Return the number of characters that a key has used in a month.
+        """Return the number of characters that a key has used in a month, in other processes until FLUSH_SECONDS ago.
 
         The number is valid until the calling coroutine's next `await`.
         """
-        if (key, month) not in self._months:
+        usage, now, writes = self._months.get((key, month)), time.monotonic(), self._writes
+        if usage is None or usage.read < now - FLUSH_SECONDS:
             written = await self._database.read(lambda connection: read_usage(connection, key, month))
-            self._months.setdefault((key, month), _MonthlyUsage(written))
-        usage = self._months[key, month]
+            usage = self._months.setdefault((key, month), _MonthlyUsage(written, now))
+            if writes == self._writes and writes % 2 == 0:  # `written` has none of the pending characters
+                usage.written, usage.read = written, now
         return usage.written + usage.pending
 
     def add(self, key: str, month: str, characters: int) -> None:
@@ -50,10 +55,14 @@ class UsageLedger:
         amounts = {place: usage.pending for place, usage in self._months.items() if usage.pending}
         if not amounts:
             return
-        totals = await self._database.write(lambda connection: _add(connection, amounts))
+        begun, self._writes = time.monotonic(), self._writes + 1
+        try:
+            totals = await self._database.write(lambda connection: _add(connection, amounts))
+        finally:
+            self._writes += 1
         for place, total in totals.items():
             usage = self._months[place]
-            usage.written, usage.pending = total, usage.pending - amounts[place]
+            usage.written, usage.read, usage.pending = total, begun, usage.pending - amounts[place]
         latest = max(month for _, month in self._months)
         self._months = {place: usage for place, usage in self._months.items() if place[1] == latest or usage.pending}
 

@@ -228,6 +228,21 @@ async def test_usage_outlives_the_service_and_two_services_add_up(tmp_path: Path
         assert await spend(AccessControl(database), secret, 0) == 111
 
 
+async def test_two_services_share_a_quota(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "service.db") as database, Database.open(tmp_path / "service.db") as other:
+        secret, key = made(database, quota=1000)
+        service, idle = AccessControl(database), AccessControl(other)
+        caller = await service.admit(secret, "")
+        assert await idle.used(caller) == 0
+        async with service.open():
+            await service.charge(caller, 900)
+        await asyncio.sleep(FLUSH_SECONDS)
+        with pytest.raises(QuotaExceeded, match="900 of 1000"):
+            await idle.charge(caller, 101)
+        await idle.charge(caller, 100)
+        assert await idle.used(caller) == 1000
+
+
 async def test_a_write_that_fails_is_tried_again(database: Database, access: AccessControl) -> None:
     secret, key = made(database)
     full = "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'no space'); END"

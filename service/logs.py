@@ -55,6 +55,7 @@ LOG_EVENTS = {
     "segments not translated": "Segments of a document could not be translated and stay unchanged (failed, segments).",
     "stopped": "The service has ended (texts, decoder_steps).",
     "stopping": "SIGTERM or SIGINT was received; new work is refused from now on (requests).",
+    "usage lost": "The last charges and refunds of keys could not be written to the database (characters, keys).",
     "worker died": "A worker ended unexpectedly; its texts are translated again (model, problem, texts, isolated).",
     "worker hangs": "A worker hangs and is restarted (seconds_without_heartbeat, seconds_without_step).",
     "worker not started": "A worker could not load its model (attempts, problem).",

@@ -93,7 +93,7 @@ CEILINGS = {
     "mt.text": 12_580,
     "mt.training": 1_800,
     "mt": 3_000,
-    "service.access": 875,
+    "service.access": 891,
     "service.glossaries": 450,
     "service.http": 1_430,
     "service.memories": 730,
@@ -102,7 +102,7 @@ CEILINGS = {
     "service.translation": 2_053,
     "service.verbs": 357,
     "service.workers": 2_440,
-    "service": 2_336,
+    "service": 2_337,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

@@ -8,10 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import structlog
+
 from service.access.database import Database
 from service.errors import StorageUnavailable
 
 FLUSH_SECONDS = 0.5  # time between two writes; kill -9 loses at most the usage of this time
+CLOSING_SECONDS = 3.0  # time for further attempts at the end; less than LAST_ANSWERS_SECONDS of service/signals.py
+RETRY_SECONDS = 0.1  # time between these attempts
 
 
 @dataclass
@@ -52,7 +56,7 @@ class UsageLedger:
 
     async def write(self) -> None:
         """Write the characters that the database does not contain yet, and read the totals over all processes."""
-        amounts = {place: usage.pending for place, usage in self._months.items() if usage.pending}
+        amounts = self._pending()
         if not amounts:
             return
         begun, self._writes = time.monotonic(), self._writes + 1
@@ -67,15 +71,27 @@ class UsageLedger:
         self._months = {place: usage for place, usage in self._months.items() if place[1] == latest or usage.pending}
 
     async def write_until(self, closing: asyncio.Event) -> None:
-        """Call `write` every FLUSH_SECONDS until `closing` is set, and then once more.
+        """Call `write` every FLUSH_SECONDS until `closing` is set, then until all usage is written or lost.
 
         Do not cancel this coroutine: the characters of an interrupted write would be counted twice.
         """
         while not closing.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(closing.wait(), FLUSH_SECONDS)
-            with suppress(sqlite3.Error, StorageUnavailable):  # after an error, the characters stay pending
-                await self.write()
+            await self._try_to_write()
+        end = time.monotonic() + CLOSING_SECONDS
+        while (pending := self._pending()) and time.monotonic() < end:
+            await asyncio.sleep(RETRY_SECONDS)
+            await self._try_to_write()
+        if pending:
+            structlog.get_logger().error("usage lost", characters=sum(map(abs, pending.values())), keys=len(pending))
+
+    async def _try_to_write(self) -> None:
+        with suppress(sqlite3.Error, StorageUnavailable):  # after an error, the characters stay pending
+            await self.write()
+
+    def _pending(self) -> dict[tuple[str, str], int]:
+        return {place: usage.pending for place, usage in self._months.items() if usage.pending}
 
 
 def month_of(seconds: float) -> str:

@@ -1,8 +1,9 @@
 """Rates and quotas: what the gate lets through, and what is left of it after a restart."""
 
 import asyncio
+import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from limits import strategies
 from limits.storage import memory
+from structlog.testing import capture_logs
 
 from service.access import control
 from service.access.api_keys import ApiKey, make_key, revoke_key
@@ -230,7 +232,7 @@ async def test_usage_outlives_the_service_and_two_services_add_up(tmp_path: Path
 
 async def test_two_services_share_a_quota(tmp_path: Path) -> None:
     with Database.open(tmp_path / "service.db") as database, Database.open(tmp_path / "service.db") as other:
-        secret, key = made(database, quota=1000)
+        secret, _ = made(database, quota=1000)
         service, idle = AccessControl(database), AccessControl(other)
         caller = await service.admit(secret, "")
         assert await idle.used(caller) == 0
@@ -247,11 +249,22 @@ async def test_a_write_that_fails_is_tried_again(database: Database, access: Acc
     secret, key = made(database)
     full = "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'no space'); END"
     database.run_sync(lambda connection: connection.execute(full))
-    assert await spend(access, secret, 4) == 12
+    with capture_logs() as logs:
+        assert await spend(access, secret, 4) == 12
     assert written(database, key) == 0
+    assert logs == [{"event": "usage lost", "log_level": "error", "characters": 12, "keys": 1}]
     database.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
     assert await spend(access, secret, 1) == 15
     assert written(database, key) == 15
+
+
+async def test_usage_is_written_although_the_database_is_locked_at_the_end(tmp_path: Path) -> None:
+    with Database.open(path := tmp_path / "service.db") as database, closing(sqlite3.connect(path)) as other:
+        secret, key = made(database)
+        other.execute("BEGIN IMMEDIATE")
+        asyncio.get_running_loop().call_later(1, other.rollback)
+        assert await spend(AccessControl(database), secret, 4) == 12
+        assert written(database, key) == 12
 
 
 async def test_characters_charged_during_a_write_are_counted(

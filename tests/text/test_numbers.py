@@ -46,6 +46,7 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("en de", "It is open 9-5.", "Es ist 9:5 offen.", "Es ist 9-5 offen."),
         ("de en", "9-17 Uhr", "9 -- 17 o'clock", "9-17 o'clock"),
         ("en de", "on 2020-10-12", "am 10:12", "am 10:12"),
+        ("en de", "1,234 results of 12", "1.234ergebnisse von 12", "1.234 ergebnisse von 12"),
         ("en de", "delete 3 files", "3-Dateien löschen", "3 Dateien löschen"),
         ("en de", "see all 3 files", "sieh alle 3-Dateien", "sieh alle 3 Dateien"),
         ("en de", "the Kerberos 5 system", "das Kerberos 5-System", "das Kerberos 5-System"),  # a name

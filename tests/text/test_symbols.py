@@ -40,6 +40,7 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
 
 
 CODES = [
+    *("x o  x", "C  G  F#m7  A/E"),
     *("x", "M", "id", "pcs", "sku", "kg", "A 1", "$ pip install x", "docker run -p 80:80 image", "import numpy as np"),
     *("if (x > 5) { return 1; }", "def f(self): return 1", "return None", "let x = 5;", "void f(int a) {"),
     *("SELECT * FROM dogs", "$ cd dogs", "npm run build", "btn btn-primary"),
@@ -49,7 +50,7 @@ NO_CODES = [
     *("", "my", "is", "The", "qty", "5", "я", "水", "a b", "A dog", "I", "a", "$ per month", "git is good", "so big"),
     *("if (it rains)", "import the dog", "return home", "let the dog out;", "make a cake - now"),
     *("git is good to start", "SELECT A DOG FROM THE LIST", "class A dogs:", "git push is a command."),
-    *("public services (schools);", "long and long-term effects", "I = you", "Plan B"),
+    *("A to B", "C Bad F", "public services (schools);", "long and long-term effects", "I = you", "Plan B"),
 ]
 
 

@@ -21,8 +21,8 @@ async def restore_typography(
     An untranslated sentence becomes the original one. Line breaks, tabs and runs of spaces inside the sentence are
     inserted between the same words of the translations. `no_break_spaces` tells whether these get no-break spaces.
     """
-    if not alternatives[0].pieces and alternatives[0].text == normalised.text:
-        return (replace(alternatives[0], text=sentence),)
+    if len(alternatives[0].pieces) < 2 and alternatives[0].text == normalised.text:  # untranslated, or a code
+        return (replace(alternatives[0], text=sentence), *alternatives[1:])
     texts = [alternative.text for alternative in alternatives]
     breaks = [
         (normalised.normalised_range(*match.span())[0], match[0])

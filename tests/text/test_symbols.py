@@ -50,7 +50,7 @@ NO_CODES = [
     *("", "my", "is", "The", "qty", "5", "я", "水", "a b", "A dog", "I", "a", "$ per month", "git is good", "so big"),
     *("if (it rains)", "import the dog", "return home", "let the dog out;", "make a cake - now"),
     *("git is good to start", "SELECT A DOG FROM THE LIST", "class A dogs:", "git push is a command."),
-    *("A to B", "C Bad F", "public services (schools);", "long and long-term effects", "I = you", "Plan B"),
+    *("A to B", "C Bad F", 'a "b" c', "public services (schools);", "long and long-term effects", "I = you", "Plan B"),
 ]
 
 

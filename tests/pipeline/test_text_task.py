@@ -131,7 +131,7 @@ LONG = (
 CASES: dict[str, tuple[dict[str, list[str]], str, str]] = {
     # name: what the model is asked and what it answers, text, translation
     "an ordinary sentence is asked for once": ({"a man": ["ein Mann"]}, "a man", "ein Mann"),
-    "a code keeps its spaces": ({}, "x  o  x", "x  o  x"),
+    "the spaces of a code stay": ({}, "x  o  x", "x  o  x"),
     "a title becomes that of the target language": (
         {"you see Mr Lee": ["ihr seht Mr Lee"]},
         "you see Mr Lee",

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import structlog
@@ -66,7 +65,8 @@ class Fleet:
         self._memory = ModelMemory(budget, self._start_task)
         self._counts = FleetCounts()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._reloads: set[asyncio.Task[None]] = set()  # the tasks that load new versions
+        self._reloads: set[asyncio.Task[None]] = set()  # the tasks that load new versions, at most two
+        self._waiting: asyncio.Task[None] | None = None  # the one of them that has not begun
         self._reloading = asyncio.Lock()
         self._closed = False
 
@@ -83,9 +83,7 @@ class Fleet:
             structlog.get_logger().info("no GPU: the CPU translates", reason=reason)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self._close()
 
     @property
@@ -238,15 +236,17 @@ class Fleet:
             raise ReloadRefused("the service is shutting down") from None
 
     def start_reload(self) -> asyncio.Task[None]:
-        """Start `reload` in the background. Errors are logged."""
-        task = self._start_task(self._reload())
-        self._reloads.add(task)
-        task.add_done_callback(self._reloads.discard)
-        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
-        return task
+        """Start `reload` in the background, unless one has not begun yet, and return its task. Errors are logged."""
+        if self._waiting is None:
+            self._waiting = self._start_task(self._reload())
+            self._reloads.add(self._waiting)
+            self._waiting.add_done_callback(self._reloads.discard)
+            self._waiting.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may wait for it
+        return self._waiting
 
     async def _reload(self) -> None:
         async with self._reloading:
+            self._waiting = None
             if self.draining:
                 raise ReloadRefused("the service is shutting down")
             log = structlog.get_logger()

@@ -4,12 +4,13 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
 import pytest
 from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError
@@ -121,6 +122,28 @@ async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tm
         assert {pool.model.name for pool in fleet.pools} == {"copy", "french", "new"}
         assert directions(fleet) == {EN_DE, EN_FR}
         assert fleet.stats().reloads == 4  # french, renamed, copy and new
+
+
+def reloads(logs: Iterable[EventDict]) -> int:
+    return sum(line["event"] == "reloading" for line in logs)
+
+
+async def test_many_reloads_at_once_are_one_in_progress_and_one_after_it(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    write_model(models / "old", ["en-de"])
+    control = Control()
+    control.open()
+    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
+        with capture_logs() as logs:
+            first = fleet.start_reload()
+            await until(lambda: logs)
+            write_model(models / "new", ["en-fr"])
+            await asyncio.gather(first, *(fleet.reload() for _ in range(100)))
+            assert reloads(logs) == 2
+        assert directions(fleet) == {EN_DE, EN_FR}
+        with capture_logs() as logs:
+            await fleet.reload()
+        assert reloads(logs) == 1
 
 
 async def test_a_reload_reads_the_glossary_of_the_page_before_any_model_is_replaced(tmp_path: Path) -> None:

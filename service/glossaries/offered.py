@@ -32,12 +32,12 @@ class OfferedGlossary:
 
     def __init__(self, path: Path | None, limit: int) -> None:
         self.terms: OfferedTerms = {}
-        self._path, self._limit = path, limit
+        self.path, self._limit = path, limit
         self.read()
 
     def read(self) -> None:
         """Read the file, which may have changed. Raises: the errors of `read_offered`."""
-        self._new = read_offered(self._path, self._limit) if self._path else ({}, {})
+        self._new = read_offered(self.path, self._limit) if self.path else ({}, {})
 
     def use(self, routes: TranslationRoutes) -> None:
         """Use the terms from now on. Log those that never apply, because no model translates their languages."""
@@ -45,7 +45,7 @@ class OfferedGlossary:
         for pair, line in lines.items():
             sources = (code for code in routes.source_languages if glossary_direction(code, code).source == pair.source)
             if not any(glossary_direction(code, to) == pair for code in sources for to in routes.targets_of(code)):
-                where = {"path": str(self._path), "line": line, "direction": str(pair)}
+                where = {"path": str(self.path), "line": line, "direction": str(pair)}
                 structlog.get_logger().warning("no model translates the languages of glossary terms", **where)
 
 

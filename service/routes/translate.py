@@ -13,7 +13,7 @@ from mt.text.formality import Formality, chosen_formality
 from mt.text.terms import Terms
 from service.access.control import Caller
 from service.errors import InvalidRequest, NotFound, ServiceError, shorten
-from service.glossaries.offered import OFFERED, OfferedTerms
+from service.glossaries.offered import OFFERED, OfferedGlossary, OfferedTerms
 from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.bodies import BodyReader
@@ -122,7 +122,7 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
         raise InvalidRequest("Invalid request: " + "; ".join(problems), accepted=accepted)
 
 
-def terms_of_operator(body: TermFields, target: str, offered: OfferedTerms) -> OfferedTerms:
+def terms_of_operator(body: TermFields, target: str, offered: OfferedGlossary) -> OfferedTerms:
     """Return the operator's terms for each direction into `target`, with those of the request; {} without `operator`.
 
     Raises:
@@ -131,10 +131,11 @@ def terms_of_operator(body: TermFields, target: str, offered: OfferedTerms) -> O
     """
     if body.glossary_id != OFFERED:
         return {}
-    if not offered:
+    if not offered.path:
         raise NotFound(f"There is no glossary {OFFERED}: the service has no page_glossary")
-    into_target = (direction for direction in offered if direction == glossary_direction(direction.source, target))
-    return {direction: merged_terms(body, offered[direction]) for direction in into_target}
+    terms = offered.terms  # a reload may replace them meanwhile
+    into_target = (pair for pair in terms if pair == glossary_direction(pair.source, target))
+    return {pair: merged_terms(body, terms[pair]) for pair in into_target}
 
 
 def merged_terms(body: TermFields, stored: Terms) -> Terms:
@@ -198,7 +199,7 @@ async def job_without_texts(
     terms, terms_of = await services.translations.threads.run(
         caller.id,
         count * TEXT_COST,
-        lambda: (merged_terms(body, stored), terms_of_operator(body, target, services.offered.terms)),
+        lambda: (merged_terms(body, stored), terms_of_operator(body, target, services.offered)),
     )
     return Job(
         texts=(),

@@ -271,14 +271,17 @@ def test_the_terms_of_the_operator_are_those_of_the_language_of_each_text(
 
 
 def test_a_reload_replaces_the_terms_of_the_operator(offering: Application) -> None:
+    """If it leaves none, the glossary is used all the same, as one without terms."""
     path, reloads = offering.settings.page_glossary, offering.services.fleet.reloads_too
     assert path and reloads
     before = path.read_text(encoding="utf-8")
-    for text, terms in ((before + "cat,gatto,en,it\n", 4), (before, 3)):
+    body = {"q": "the gare dog", "source": "en", "target": "de", "glossary_id": "operator", "glossary": {"dog": "Hund"}}
+    for text, terms in ((before + "cat,gatto,en,it\n", 4), ("", 0), (before, 3)):
         path.write_text(text, encoding="utf-8")
         for step in reloads:
             step()
         assert len(offering.client.get("/frontend/settings").json()["glossary"]) == terms
+        assert offering.post("/translate", body)["translatedText"] == "THE GARE Hund"
 
 
 def test_suggestions_are_off_by_default(deepl_application: Application) -> None:

@@ -159,6 +159,7 @@ class GlossaryStore:
         def write(connection: sqlite3.Connection) -> None:
             _read_entries(connection, owner, id, direction)
             connection.execute(f"DELETE FROM dictionaries WHERE {_OF_DIRECTION}", (id, *direction.languages))
+            self._measure(connection, id)
 
         await self._database.write(write, owner)
 

@@ -121,6 +121,14 @@ def test_guillemets_enclose_with_spaces(sentence: str, enclosed: bool) -> None:
     assert stand_in.enclosed is enclosed
 
 
+def test_a_span_directly_after_a_replaced_one_stays_a_span() -> None:
+    sentence = "Hi {name}<b/> x"
+    spans = find_spans(sentence, [(9, 13)])
+    replaced = [span for span in spans if span.text == "{name}"]
+    result = replace_spans(sentence, replaced, [one for one in spans if one not in replaced], lambda *_: ["Anna"])
+    assert [(span.text, result.text[span.begin : span.end]) for span in result.others] == [("<b/>", "<b/>")]
+
+
 @given(st.lists(st.sampled_from(["{a}", "%s", "dog", " ", ".", "x", "😀", "12", "'s"]), max_size=12).map("".join))
 def test_replaced_spans_come_back(sentence: str) -> None:
     spans = find_spans(sentence)

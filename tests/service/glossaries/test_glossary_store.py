@@ -105,3 +105,9 @@ async def test_the_bytes_of_one_glossary_are_limited(database: Database) -> None
     with pytest.raises(InvalidRequest, match=r"the glossary would have 30\d\d bytes; accepted: at most 3000"):
         await glossaries.update("key:me", id, None, [animals(b="x" * 1000)])
     await glossaries.update("key:me", id, None, [animals(b="x" * 10)])
+    with pytest.raises(InvalidRequest, match="accepted: at most 3000"):
+        await glossaries.replace("key:me", id, animals(c="x" * 2000))
+    query = "SELECT bytes, (SELECT sum(count) FROM dictionaries) FROM glossaries"
+    assert (await database.read(lambda connection: connection.execute(query).fetchone()))[1] == 2
+    await glossaries.delete_dictionary("key:me", id, EN_DE)
+    assert await database.read(lambda connection: connection.execute(query).fetchone()) == (1024, None)

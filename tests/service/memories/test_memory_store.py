@@ -60,6 +60,17 @@ async def test_a_sentence_is_found_in_other_characters(store: MemoryStore) -> No
         assert (match.sentence, match.score) == (asked, 1.0)
 
 
+async def test_a_unit_is_replaced_in_its_own_memory_only(store: MemoryStore) -> None:
+    changed, *others = [
+        await store.put(owner, name, EN_DE, ANIMALS) for owner, name in ((KEY, "a"), (KEY, "b"), ("key:0b", "a"))
+    ]
+    await store.put(KEY, "a", EN_DE, [MemoryUnit(ANIMALS[0].source, "Der Hund ruht.")])
+    for memory, owner in zip(others, (KEY, "key:0b"), strict=True):
+        assert [unit async for part in store.units(owner, memory.id) for unit in part] == ANIMALS
+    (match,) = await store.matches(KEY, changed.id, EN_DE, [ANIMALS[0].source], 1.0)
+    assert match.target == "Der Hund ruht."
+
+
 async def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
     first = await store.put(KEY, "animals", EN_DE, ANIMALS)
     again = await store.put(

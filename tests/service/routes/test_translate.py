@@ -411,7 +411,8 @@ def test_a_text_costs_its_characters_for_each_target(native: Application) -> Non
     files = {"file": ("a.txt", b"one\ntwo")}
     native.client.post("/translate_file", data={**PAIR, "api_key": key}, files=files)
     asked(native, 400, q="poison", api_key=key)
-    assert native.spent("rich") == 8 * 2 + 6, "what fails costs nothing"
+    streamed(native, q="il gatto", source="auto", api_key=key)
+    assert native.spent("rich") == 8 * 2 + 6, "what fails, and what stays unchanged, costs nothing"
 
 
 def test_keys_are_asked_for(native: Application) -> None:

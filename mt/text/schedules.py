@@ -86,7 +86,9 @@ def mend_names(source: str, translation: str, languages: tuple[str, str]) -> str
     """Write the day or month of the source in place of the only other one: `dimanche` for Tuesday became `mardi`."""
     language, target = map(primary_language, languages)
     for kind in ("days", "months") if language in _DAYS and target in _DAYS else ():
-        counts, written = _names(kind, language, source), _names(kind, target, translation)
+        if not (counts := _names(kind, language, source)):
+            continue
+        written = _names(kind, target, translation)
         lost, wrong = counts - written, written - counts
         if lost.total() == wrong.total() == 1:
             names = _TABLES[kind][target].split()
@@ -96,8 +98,13 @@ def mend_names(source: str, translation: str, languages: tuple[str, str]) -> str
 
 
 def _names(kind: str, language: str, text: str) -> Counter[int]:
+    return Counter([match.lastindex or 0 for match in _any_name(kind, language).finditer(text)])
+
+
+@cache
+def _any_name(kind: str, language: str) -> re.Pattern[str]:
     names = "|".join(f"({name})" for name in _TABLES[kind][language].split())
-    return Counter(match.lastindex or 0 for match in re.finditer(rf"(?i)(?<!\w)(?:{names})s?(?!\w)", text))
+    return re.compile(rf"(?i)(?<!\w)(?:{names})s?(?!\w)")
 
 
 @cache

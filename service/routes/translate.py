@@ -194,8 +194,8 @@ async def job_without_texts(
         stored = await services.glossaries.terms(caller.id, [body.glossary_id], source, target)
     if body.memory:
         await services.memories.check(caller.id, body.memory, source, target)
-    added = bool(body.glossary or body.do_not_translate)
-    count = added * (len(stored.glossary) + sum(len(terms.glossary) for terms in services.offered.terms.values()))
+    joined = [stored, *(services.offered.terms.values() if body.glossary_id == OFFERED else ())]
+    count = sum(len(terms.glossary) for terms in joined) if body.glossary or body.do_not_translate else 0
     terms, terms_of = await services.translations.threads.run(
         caller.id,
         count * TEXT_COST,

@@ -15,6 +15,7 @@ from mt.arguments import ArgumentParser
 from mt.bundled import STARTER_MODEL
 from mt.errors import MTError
 from mt.interop.catalogue import model_path
+from mt.languages import language_named
 
 OPTIONAL = dict.fromkeys(("matplotlib", "tensorboard", "torch"), "'mt-service[training]'")
 """Argument of `pip install` that installs each optional package. Serving and translating on a CPU need none of them."""
@@ -79,6 +80,13 @@ def own_model(text: str) -> Path:
     return model_path(text)
 
 
+def language(text: str) -> str:
+    """Return the value of `--source` or `--target`. Raises: ArgumentTypeError if it names a file and no language."""
+    if Path(text).is_file() and not language_named(text):
+        raise argparse.ArgumentTypeError(f"{text} is a file; accepted: a language. Give files as FILE or --source-file")
+    return text
+
+
 def program_name(verb: str) -> str:
     """Return the command with which the user started `verb`, such as "mt-service train", for usage lines."""
     started = Path(sys.argv[0])
@@ -121,8 +129,9 @@ class CommandParser(ArgumentParser):
         )
 
     def add_languages(self) -> None:
-        self.common.add_argument("--source", metavar="L", help="source language, if the model has several")
-        self.common.add_argument("--target", metavar="L", help="target language, if the model has several")
+        for side in ("source", "target"):
+            text = f"{side} language, if the model has several"
+            self.common.add_argument(f"--{side}", type=language, metavar="L", help=text)
 
     def add_test_files(self, what: str) -> None:
         """Add `--source-file` and `--reference-file`, the two sides of `what`, such as "test set"."""

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, FiniteFloat, ValidationError
 
-from mt.cli.command import CommandParser, command, stderr_console, tell
+from mt.cli.command import CommandParser, command, language, stderr_console, tell
 from mt.data.corpus import read_lines
 from mt.errors import DataError, LanguageError, problems
 from mt.evaluation import sentence_bleu
@@ -89,15 +89,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         "nbest", type=Path, nargs="+", metavar="NBEST.jsonl", help="output of `mt-service translate --n-best K --json`"
     )
     add = parser.common.add_argument
-    add("--source", metavar="L", required=True, help="source language")
-    add("--target", metavar="L", required=True, help="target language")
-    add(
-        "--out",
-        type=Path,
-        metavar="PATH",
-        required=True,
-        help="path of the corpus; its files are PATH.LANGUAGE, such as PATH.en",
-    )
+    for side in ("source", "target"):
+        add(f"--{side}", type=language, metavar="L", required=True, help=f"{side} language")
+    add("--out", type=Path, metavar="PATH", required=True, help="corpus; its files are PATH.LANGUAGE, such as PATH.en")
     add("--reference-file", type=Path, metavar="FILE", help="reference translations of the sources, line by line")
     more = parser.more.add_argument
     more("--drop", type=float, default=0.0, metavar="X", help="share of the pairs to drop (default: %(default)s)")
@@ -110,11 +104,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def read_n_best(path: Path) -> list[NBest]:
-    """Return the n-best list of each line.
-
-    Raises:
-        DataError: if a line is not in the format of `mt-service translate --json`; the message lists all such lines.
-    """
+    """Return the n-best list of each line. Raises: DataError lists lines that `translate --json` would not write."""
     lists, invalid = [], []
     for number, line in enumerate(read_lines(path), 1):
         try:

@@ -56,11 +56,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_device()
     add = parser.more.add_argument
     add("--hypothesis-file", type=Path, metavar="FILE", help="score the translations in FILE instead of a model")
-    add(
-        "--raw",
-        action="store_true",
-        help="score what the search writes, without protection and repairs",
-    )
+    add("--raw", action="store_true", help="score what the search writes, without protection and repairs")
     add("--show", type=int, default=0, metavar="N", help="show N evenly spaced translations")
     parser.add_search()
     parser.add_precision()
@@ -132,8 +128,7 @@ def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) 
 def find_direction(options: argparse.Namespace, translator: Translator | None) -> Direction:
     """Return the direction to evaluate: that of --source and --target or, without a model, of the columns of --tsv.
 
-    Raises:
-        DataError, LanguageError: if the direction remains unknown or is not valid.
+    Raises: DataError, LanguageError if the direction remains unknown or is not valid.
     """
     source, target = options.source, options.target
     if options.tsv is not None and (translator is None or len(translator.directions) > 1):

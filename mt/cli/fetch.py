@@ -132,8 +132,7 @@ def fetch(name: str, folder: Path, hosts: Hosts, console: Console) -> None:
 def download(files: Iterable[RemoteFile], console: Console) -> None:
     """Download the files that do not exist yet, and compare the checksums of all files.
 
-    Raises:
-        DataError: if a checksum is wrong, or a file cannot be downloaded. The message says where to save the file.
+    Raises: DataError if a checksum is wrong, or a file cannot be downloaded. The message says where to save the file.
     """
     wrong, missing, reason = [], [], ""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
@@ -162,8 +161,7 @@ def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
 
     Return a list with a message if the checksum is wrong, otherwise [].
 
-    Raises:
-        OSError, HTTPException: if the download fails.
+    Raises: OSError, HTTPException if the download fails.
     """
     file.path.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.path.with_name("part-" + file.path.name)
@@ -204,8 +202,7 @@ def checksum_problem(file: RemoteFile, path: Path) -> str:
 def fetch_tatoeba(language: str, folder: Path, hosts: Hosts, console: Console) -> None:
     """Write {train,dev,test}.en-XX.tsv.xz for the language XX. The archive is downloaded only if they are missing.
 
-    Raises:
-        DataError: if the archive cannot be downloaded or read.
+    Raises: DataError if the archive cannot be downloaded or read.
     """
     if all((folder / f"{split}.en-{language}.tsv.xz").exists() for split in ("train", "dev")):
         return
@@ -221,8 +218,7 @@ def split_tatoeba(archive: Path, member: str, direction: str) -> None:
 
     The lines of the file are `english TAB target TAB licence`.
 
-    Raises:
-        DataError: if the archive is damaged or lacks `member`.
+    Raises: DataError if the archive is damaged or lacks `member`.
     """
     splits = ("train", "dev", "test")
     with TemporaryDirectory(dir=archive.parent, prefix="part-") as temporary:
@@ -252,8 +248,7 @@ def split_of(english: str) -> str:
 def fetch_with_mtdata(name: str, folder: Path, console: Console) -> None:
     """Download a data set with mtdata, and write the two files `corpus.LANGUAGE`.
 
-    Raises:
-        DataError: if mtdata is not installed or cannot download the data set.
+    Raises: DataError if mtdata is not installed or cannot download the data set.
     """
     if importlib.util.find_spec("mtdata") is None:
         raise DataError(f"{name}: mtdata is not installed. Run pip install 'mt-service[corpora]'")

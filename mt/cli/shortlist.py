@@ -1,11 +1,11 @@
 """Create the vocabulary shortlist of a model.
 
-    mt-service shortlist models/opus-mt-en-de --tsv corpus.tsv en,de
+    mt-service shortlist models/opus-mt-en-de --corpus corpus.tsv en,de
     mt-service shortlist models/opus-mt-en-de --lex lex.50.50.ende.s2t
 
 A shortlist makes decoding on a CPU faster: a translation may contain only frequent tokens, likely translations of the
 tokens of the source, and these tokens themselves. It pays for large vocabularies; some translations change. The
-translations are learned from tab-separated files, or read from a lexical table of Marian with this model's pieces.
+translations are learned from parallel text, or read from a lexical table of Marian with this model's pieces.
 
 The shortlist is written to shortlist.safetensors in the model directory, and CPUs use it from then on.
 """
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
         learned, tables = list(directions), [lexical_table(tokenizer, path) for path in options.lex]
     else:
         with console.status("aligning"):
-            learned, tables = corpus_tables(tokenizer, options.tsv, directions)
+            learned, tables = corpus_tables(tokenizer, options.corpus, directions)
     tags = [tokenizer.source_tag_id(tag) for tag in tokenizer.source_tags]
     tags += [id for one in learned for id in tokenizer.source_prefix(one.source, one.target, directions)]
     shortlist = make_shortlist(tokenizer, tags, tables, options.translations, options.frequent)
@@ -49,15 +49,15 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("shortlist", __doc__)
-    parser.add_argument("model", type=own_model, help="model directory")
+    parser.add_argument("model", type=own_model, help="model directory; gets shortlist.safetensors")
     text = parser.common.add_mutually_exclusive_group(required=True)
     text.add_argument(
-        "--tsv",
+        "--corpus",
         nargs=2,
         action="append",
-        metavar=("FILE", "LANGUAGES"),
-        help="a tab-separated file, and the languages of its columns, such as en,de; used in all directions of the "
-        "model that these languages form; other directions keep the whole vocabulary; can be repeated",
+        metavar=("PATH", "LANGUAGES"),
+        help="a .tsv, or a path as in a recipe, such as train.{language}.gz or memory.tmx; and its languages, those of "
+        "the columns of a .tsv: en,de. Other directions keep the whole vocabulary; can be repeated",
     )
     text.add_argument(
         "--lex",

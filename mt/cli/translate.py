@@ -203,12 +203,16 @@ def read_glossary(path: Path | None, *languages: str | None) -> Terms:
     invalid: list[str] = []
     terms: dict[str, tuple[int, str]] = {}  # line and translation of each term
     order = 0  # -1 if the first column has the translations
-    for number, columns in table.rows:
-        if len(columns) == 4 and all(languages):  # as in `--page-glossary`; rows of others are left out
-            if [*map(language_named, columns[2:])] != [language_named(str(language)) for language in languages]:
+    others = 0  # rows of other languages
+    for place, (number, columns) in enumerate(table.rows):
+        if len(columns) == 4 and all(languages):  # as in `--page-glossary`
+            named = [*map(language_named, columns[2:])]
+            if named == [language_named(str(language)) for language in languages]:
+                del columns[2:]
+            elif None not in named:
+                others += 1
                 continue
-            del columns[2:]
-        if not (order or terms or invalid) and (order := heading_order(columns, languages)):
+        if not place and (order := heading_order(columns, languages)):
             exchanged = "; the first column has the translations" if order < 0 else ""
             tell(stderr_console(), f"{path}:{number}: {', '.join(columns)} is a heading, no term{exchanged}")
         elif len(columns) == 2 and all(columns):
@@ -218,7 +222,10 @@ def read_glossary(path: Path | None, *languages: str | None) -> Terms:
                 invalid.append(f"{path}:{number}: {term!r} is {translation!r} here and {other!r} in line {first}")
         else:
             row = table.separator.join(columns)[:60]
-            invalid.append(f"{path}:{number}: {row!r}; accepted: 2 columns, or 4 with --source and --target")
+            accepted = "2 columns, or 4 with --source and --target, the last two languages"
+            invalid.append(f"{path}:{number}: {row!r}; accepted: {accepted}")
+    if others:
+        tell(stderr_console(), f"{path}: terms of other languages, which are left out: {others:,}")
     if invalid:
         raise DataError(problems("the glossary cannot be used", invalid))
     try:
@@ -228,8 +235,13 @@ def read_glossary(path: Path | None, *languages: str | None) -> Terms:
 
 
 def heading_order(columns: Sequence[str], languages: Sequence[str | None]) -> int:
-    """Return 1 for a row that says `source` and `target` or names `languages`, -1 for the other order, else 0."""
+    """Return 1 for a row that says `source` and `target` or names `languages`, -1 for the other order, else 0.
+
+    Of four columns, the last two are languages: 1 is returned if one of them is none.
+    """
     named = [language_named(column) for column in columns]
+    if len(columns) == 4:
+        return int(None in named[2:])
     wanted = [language and language_named(language) for language in languages]  # None stands for any
     for order in (1, -1):
         pairs = zip(wanted, named[::order], strict=False)

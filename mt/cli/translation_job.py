@@ -100,24 +100,14 @@ class TranslationJob:
         }
 
     def translate_input(self, first: int) -> Iterator[OutputLine]:
-        """Yield the output of each line of the input from line `first` on, in order.
-
-        Raises:
-            DataError: if reading the input fails.
-        """
+        """Yield the output of each line from line `first` on, in order. Raises: DataError if reading fails."""
         lines = islice(input_lines(self.options), first - 1, None)
         return self.translate(lines, first, interactive=is_interactive(self.options))
 
     def translate(self, lines: Iterator[str | Fault], first: int, interactive: bool) -> Iterator[OutputLine]:
-        """Yield the output of each line, in order.
+        """Yield the output of each line of `lines`, in order. `first` is the number of the first one, for messages.
 
-        Args:
-            lines: The input.
-            first: Number of the first line, for messages.
-            interactive: Whether to translate each line before the next one is read.
-
-        Raises:
-            DataError: if reading the input fails.
+        `interactive` says whether to translate each line before the next one is read. Raises: DataError if that fails.
         """
         for number, (line, result) in enumerate(self._results(lines, interactive), first):
             if isinstance(line, Fault) and line.fatal:

@@ -135,7 +135,7 @@ def _without_faults(items: Iterable[Item | Fault], name: str) -> Iterator[Item]:
     if faults:
         raise DataError(problems(f"{name} cannot be used", faults))
     if empty:
-        raise DataError(f"{name} is empty; a corpus must have at least one line")
+        raise DataError(f"{name}: no text; accepted: a corpus with at least one line")
 
 
 def _lines(path: Path) -> Iterator[str | Fault]:

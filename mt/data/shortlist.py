@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mt.data.corpus import read_lines, read_tsv
+from mt.data.corpus import read_lines
+from mt.data.preparation import read_corpus
 from mt.data.translation_table import TranslationTable, learn_translation_table
+from mt.data_config import CorpusConfig, memory_format
 from mt.errors import DataError
 from mt.kernels.shortlist import Shortlist
 from mt.languages import Direction
@@ -31,14 +33,13 @@ def corpus_tables(
 ) -> tuple[list[Direction], list[TranslationTable]]:
     """Return the directions of which `files` have both languages, and the table of IBM model 1 of each of them.
 
-    A table is learned from about ALIGNED_PAIRS evenly spaced pairs. `files` are tab-separated files. Each has a path
-    and the languages of its columns, such as "en,de". Other directions have other tags: they are not limited.
+    A table is learned from about ALIGNED_PAIRS evenly spaced pairs. Each corpus of `files` has a path, as in a recipe,
+    and languages, such as "en,de": those of the columns of a .tsv. Directions with other tags are not limited.
 
-    Raises:
-        DataError: A file cannot be used, or no file has a direction that shares its tag with those of the files.
+    Raises: DataError if a file cannot be used, or no file has a direction that shares its tag with those of the files.
     """
-    columns = [(Path(path), languages.split(",")) for path, languages in files]
-    own = {one: [(path, tags) for path, tags in columns if {one.source, one.target} <= {*tags}] for one in directions}
+    corpora = [(path, tuple(languages.split(","))) for path, languages in files]
+    own = {one: [_corpus(*names) for names in corpora if {one.source, one.target} <= {*names[1]}] for one in directions}
     tags = {one: tokenizer.source_prefix(one.source, one.target, directions) for one in directions}
     learned = [one for one in directions if own[one]]
     known = [tags[one] for one in learned or directions]
@@ -47,14 +48,18 @@ def corpus_tables(
     return learned, [_corpus_table(tokenizer, own[one], one) for one in learned]
 
 
-def _corpus_table(
-    tokenizer: Tokenizer, columns: Sequence[tuple[Path, list[str]]], direction: Direction
-) -> TranslationTable:
+def _corpus(path: str, languages: tuple[str, ...]) -> CorpusConfig:
+    columns = () if "{language}" in path or memory_format(path) else languages
+    return CorpusConfig.model_construct(path=path, columns=columns)  # the reader names what cannot be read
+
+
+def _corpus_table(tokenizer: Tokenizer, corpora: Sequence[CorpusConfig], direction: Direction) -> TranslationTable:
     chosen = []
-    for path, tags in columns:
-        places = tags.index(direction.source), tags.index(direction.target)
-        step = max(1, -(-sum(1 for _ in read_tsv(path, *places)) * len(columns) // ALIGNED_PAIRS))
-        chosen += [pair for pair in islice(read_tsv(path, *places), 0, None, step) if pair.source.strip()]
+    for corpus in corpora:
+        step = max(1, -(-sum(1 for _ in read_corpus(corpus, Path(), direction)) * len(corpora) // ALIGNED_PAIRS))
+        chosen += [
+            pair for pair in islice(read_corpus(corpus, Path(), direction), 0, None, step) if pair.source.strip()
+        ]
     sources = tokenizer.encode_many([pair.source for pair in chosen])
     targets = tokenizer.target.encode_many([pair.target for pair in chosen])
     return learn_translation_table(list(zip(sources, targets, strict=True)), len(tokenizer))
@@ -66,8 +71,7 @@ def lexical_table(tokenizer: Tokenizer, path: Path) -> TranslationTable:
     Lines with pieces that the vocabulary lacks are left out. The number of occurrences of a source token is not known:
     one that the file has counts as frequent enough.
 
-    Raises:
-        DataError: A line has another form, or no line has two pieces of the vocabulary.
+    Raises: DataError if a line has another form, or no line has two pieces of the vocabulary.
     """
     size = len(tokenizer)
     ids = {piece: id for id, piece in enumerate(tokenizer.pieces(range(size)))}
@@ -119,14 +123,10 @@ def build_shortlist(
     translations: Iterable[tuple[int, int]],
     rare: Iterable[int] = (),
 ) -> Shortlist:
-    """Build a shortlist.
+    """Build a shortlist for a vocabulary of `pieces`, of which `eos` is the id of EOS.
 
-    Args:
-        pieces: The pieces of the vocabulary.
-        eos: The id of EOS.
-        frequent: Target tokens that are always allowed.
-        translations: Pairs of a source token and a target token that it allows.
-        rare: Source tokens whose translations are not known.
+    `frequent` are target tokens that are always allowed, `translations` pairs of a source token and a target token that
+    it allows, and `rare` source tokens whose translations are not known.
     """
     ids = {piece: id for id, piece in enumerate(pieces)}
     allowed = [{id, *space_variants(piece, ids)} for id, piece in enumerate(pieces)]

@@ -27,6 +27,9 @@ MISTAKES = {
     "translate --model hub:opus-mt-en-de in.en": "is not installed; run `mt-service import opus-mt-en-de` first",
     "translate --model MODEL in.en --source de": "this model has no direction from de; accepted: en-de",
     "translate --model MODEL in.en --ensemble MODEL SEVERAL": "several has another tokenizer",
+    "translate --model MODEL --source in.en": "argument --source: in.en is a file; accepted: a language. Give",
+    "distil n.jsonl --out x --source en --target ref.de": "argument --target: ref.de is a file; accepted: a language",
+    "evaluate MODEL --source-file empty --reference-file empty": "empty and empty: no text; accepted: a corpus with",
     "translate MODEL in.en": "is a model; accepted: --model ",
     "translate in.docx": "in.docx is a document; name its translation, too: FILE OUT",
     "translate docs": "is a folder; name its translation, too: FILE OUT",
@@ -64,7 +67,7 @@ MISTAKES = {
     "calibrate MODEL --tsv test.tsv en,de": "has 4 pairs with a source, too few to fit the confidence of the model; "
     "accepted: at least 200, better 1,000",
     "calibrate starter --tsv test.tsv en,de": "starter belongs to the package; copy the model first, from ",
-    "shortlist starter --tsv test.tsv en,de": "starter belongs to the package; copy the model first, from ",
+    "shortlist starter --corpus test.tsv en,de": "starter belongs to the package; copy the model first, from ",
     # other verbs
     "fetch multi30": "did you mean multi30k?",
     "fetch tatoeba-en-xx": "tatoeba-en-de",
@@ -73,9 +76,9 @@ MISTAKES = {
     "explain": "accepted: a model directory and a sentence, or --example",
     **{f"{verb} opus-mt-en-de x --to int8": "did you mean hub:opus-mt-en-de?" for verb in ("explain", "export")},
     "export MODEL MODEL --to huggingface": "is or contains the model to convert",
-    "shortlist MODEL --tsv test.tsv en,fr": "no corpus has en-de; accepted: files with both languages",
-    "shortlist MODEL --tsv test.tsv en,de --frequent 0": "--frequent: 0; accepted: a number of at least 1",
-    "shortlist MODEL": "one of the arguments --tsv --lex is required",
+    "shortlist MODEL --corpus test.tsv en,fr": "no corpus has en-de; accepted: files with both languages",
+    "shortlist MODEL --corpus test.tsv en,de --frequent 0": "--frequent: 0; accepted: a number of at least 1",
+    "shortlist MODEL": "one of the arguments --corpus --lex is required",
     "train-lm x --minutes 0 --d-model 30 --block 2": "--minutes is 0.0; accepted: above 0; --block is 2;",
     "train-lm x --d-model 30": "--d-model is 30; accepted: an even multiple of --heads, 4",
     "train-lm in.en --out docs": "no language model here",
@@ -103,6 +106,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "test.tsv": [f"{text}\tDas Haus." for text in sentences(4)],
         "short.de": ["Eins"],
         "ref.de": REFERENCES,
+        "empty": [],
     }.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     for name, lists in {"n": LISTS, "m": {"A bird.": ["Ein Vogel."]}, "empty": {"A dog.": [""]}}.items():

@@ -1,5 +1,6 @@
 """`mt-service shortlist` as a user types it: a shortlist from parallel text or a lexical table, beside its model."""
 
+import gzip
 from pathlib import Path
 from shutil import copytree
 
@@ -9,6 +10,7 @@ from mt.checkpoint import LoadedModel, load_model, save_model
 from mt.cli.shortlist import main
 from mt.config import ModelConfig
 from mt.data.shortlist import build_shortlist, corpus_tables
+from mt.data.translation_memory import write_tmx
 from mt.errors import DataError, ModelError
 from mt.kernels.shortlist import save_shortlist
 from mt.languages import Direction
@@ -37,7 +39,7 @@ def model(small_model: Path, tmp_path: Path) -> Path:
 
 def test_each_noun_allows_its_translation(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     corpus = str(write_corpus(tmp_path, sentences(400)))
-    assert main([str(model), "--tsv", corpus, "de,en", "--frequent", "5", "--translations", "12"]) == 0
+    assert main([str(model), "--corpus", corpus, "de,en", "--frequent", "5", "--translations", "12"]) == 0
     assert "of 400 tokens are always allowed; a token of the source allows" in capsys.readouterr().err
     loaded = load_model(model)
     assert loaded.shortlist is not None and loaded.shortlist.vocabulary_size == len(loaded.tokenizer)
@@ -50,10 +52,23 @@ def test_each_noun_allows_its_translation(model: Path, tmp_path: Path, capsys: p
     assert alone > 0, "some translations ought not to be allowed always"
 
 
+@pytest.mark.parametrize("path", ["corpus.{language}.gz", "corpus.tmx"])
+def test_a_corpus_may_be_what_a_recipe_accepts(model: Path, tmp_path: Path, path: str) -> None:
+    texts, shortlists = sentences(100), []
+    for language, lines in {"en": texts, "de": map(german, texts)}.items():
+        (tmp_path / f"corpus.{language}.gz").write_bytes(gzip.compress("".join(f"{one}\n" for one in lines).encode()))
+    units = zip(texts, map(german, texts), strict=True)
+    (tmp_path / "corpus.tmx").write_text("".join(write_tmx(units, "en", "de")), encoding="utf-8")
+    for corpus in (write_corpus(tmp_path, texts), tmp_path / path):
+        assert main([str(model), "--corpus", str(corpus), "de,en", "--frequent", "5"]) == 0
+        shortlists.append((model / "shortlist.safetensors").read_bytes())
+    assert shortlists[0] == shortlists[1]
+
+
 def test_several_directions_share_one_and_know_their_tags(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model", ["en-de", "de-en"])
     corpus = write_corpus(tmp_path, [sentence for sentence in sentences(400) if "dog" not in sentence])
-    assert main([str(model), "--tsv", str(corpus), "de,en"]) == 0
+    assert main([str(model), "--corpus", str(corpus), "de,en"]) == 0
     loaded = load_model(model)
     shortlist, tokenizer = loaded.shortlist, loaded.tokenizer
     assert shortlist is not None
@@ -100,7 +115,7 @@ def test_a_direction_without_a_corpus_keeps_the_whole_vocabulary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = write_model(tmp_path / "model", ["en-de", "en-fr"])
-    assert main([str(model), "--tsv", str(write_corpus(tmp_path, sentences(400))), "de,en"]) == 0
+    assert main([str(model), "--corpus", str(write_corpus(tmp_path, sentences(400))), "de,en"]) == 0
     assert f"{model}, en-de: " in capsys.readouterr().err
     loaded = load_model(model)
     assert loaded.shortlist is not None
@@ -132,7 +147,7 @@ def test_two_tokenizers_need_one_vocabulary(tmp_path: Path, separate: bool, caps
     corpus = tmp_path / "corpus.tsv"
     pairs = zip(sentences(300), reversed_text(300), strict=True)
     corpus.write_text("".join(f"{one}\t{other}\n" for one, other in pairs), encoding="utf-8")
-    status = main([str(tmp_path / "model"), "--tsv", str(corpus), "en,de", "--frequent", "5"])
+    status = main([str(tmp_path / "model"), "--corpus", str(corpus), "en,de", "--frequent", "5"])
     if separate:
         assert status == 2 and "has two vocabularies; accepted: one vocabulary for" in capsys.readouterr().err
         return

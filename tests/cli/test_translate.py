@@ -122,13 +122,21 @@ def test_a_heading_of_a_glossary(
         assert len(read_glossary(terms, "en", "fr").glossary) == 2
 
 
-def test_the_glossary_of_the_page_serves_here_too(tmp_path: Path) -> None:
+def test_the_glossary_of_the_page_serves_here_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     terms = tmp_path / "company.csv"
     terms.write_text("term,translation,from,to\ndog,Pudel,eng,de-DE\nHund,dog,de,en\ndog,chien,en,fr\n")
     assert read_glossary(terms, "en", "de") == Terms((("dog", "Pudel"),))
     assert read_glossary(terms, "EN", "German") == Terms((("dog", "Pudel"),))
+    told = capfd.readouterr().err.splitlines()
+    assert told[:2] == [
+        f"{terms}:1: term, translation, from, to is a heading, no term",
+        f"{terms}: terms of other languages, which are left out: 2",
+    ]
     with pytest.raises(DataError, match=r"company\.csv:2: .* 2 columns, or 4 with --source and --target"):
         read_glossary(terms, "en", None)
+    terms.write_text("dog,Pudel,en,de\ncat,Katze,en,ed\n")
+    with pytest.raises(DataError, match=r"company\.csv:2: 'cat,Katze,en,ed'; accepted: .* the last two languages"):
+        read_glossary(terms, "en", "de")
 
 
 def test_formality_of_lines_and_documents(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +160,7 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
     assert main(["--model", str(small_model), str(texts), "--glossary", str(terms)]) == 2
     messages = capfd.readouterr().err.splitlines()
     assert messages[1:] == [
-        f"  - {terms}:2: 'cat'; accepted: 2 columns, or 4 with --source and --target",
+        f"  - {terms}:2: 'cat'; accepted: 2 columns, or 4 with --source and --target, the last two languages",
         f"  - {terms}:3: 'dog' is 'Hund' here and 'Pudel' in line 1",
     ]
 

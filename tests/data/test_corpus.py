@@ -105,9 +105,9 @@ def test_a_corrupt_compressed_file(tmp_path: Path, suffix: str) -> None:
 @every_kind
 def test_an_empty_corpus(tmp_path: Path, suffix: str) -> None:
     path = put(tmp_path / f"text{suffix}", b"")
-    assert f"{path} is empty" in failure(read_lines(path))
+    assert f"{path}: no text" in failure(read_lines(path))
     assert "empty" in failure(read_parallel(path, path))
-    assert f"{path} is empty" in failure(read_tsv(path, 0, 1))
+    assert f"{path}: no text" in failure(read_tsv(path, 0, 1))
 
 
 def test_missing_files_are_named_at_once_with_where_we_looked(tmp_path: Path) -> None:

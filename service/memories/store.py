@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import filterfalse
 from uuid import uuid4
 
 from mt.languages import Direction
@@ -22,7 +23,7 @@ from service.access.eviction import ANONYMOUS, SpaceLimits, check_count, check_n
 from service.errors import InvalidRequest, NotFound, StorageUnavailable, shorten
 from service.glossaries.store import glossary_direction
 from service.memories.index import add, entry_count, similar_units
-from service.memories.units import MAX_TEXT_LENGTH, MemoryUnit, clean_source, clean_unit, digest_of, storable
+from service.memories.units import MAX_TEXT_LENGTH, MemoryUnit, clean_source, clean_unit, digest_of, unit_problem
 
 OPERATOR = f"{KEY_PREFIX}operator"
 """Owner of the operator's memories. No caller has this id, because the ids of API keys are hexadecimal."""
@@ -88,7 +89,7 @@ class MemoryStore:
         transaction stores one of `slices`. The first one creates the memory, and the last one makes it visible. If a
         transaction is refused, `units` raises an error or the call is cancelled, a memory that is not visible yet is
         deleted. If the process ends, or the first transaction is cancelled too late, such a memory is deleted after
-        UNFINISHED_SECONDS. Units that are not `storable` are left out.
+        UNFINISHED_SECONDS. Units with a `unit_problem` are left out.
         """
 
         def store(connection: sqlite3.Connection, id: str, part: Sequence[MemoryUnit], is_last: bool) -> Memory:
@@ -261,7 +262,7 @@ def list_all(connection: sqlite3.Connection) -> list[Memory]:
 
 
 def add_units(connection: sqlite3.Connection, id: str, units: Iterable[MemoryUnit], limits: MemoryLimits) -> Memory:
-    """Add units to the memory with this id, and return the memory. Units that are not `storable` are left out.
+    """Add units to the memory with this id, and return the memory. Units with a `unit_problem` are left out.
 
     A new unit replaces the stored unit with the same source.
 
@@ -270,7 +271,7 @@ def add_units(connection: sqlite3.Connection, id: str, units: Iterable[MemoryUni
     """
     before = _read(connection, id)
     number, first = before.number, before.units
-    new = {digest_of(unit.source): unit for unit in map(clean_unit, filter(storable, units))}
+    new = {digest_of(unit.source): unit for unit in map(clean_unit, filterfalse(unit_problem, units))}
     marks = ",".join("?" * len(new))
     query = f"SELECT digest FROM memory_units WHERE memory = ? AND digest IN ({marks})"
     known = {digest for (digest,) in connection.execute(query, (number, *new))}

@@ -31,9 +31,11 @@ def clean_unit(unit: tuple[str, str]) -> MemoryUnit:
     return MemoryUnit(clean_source(unit[0]), clean_text(unit[1]))
 
 
-def storable(unit: tuple[str, str]) -> bool:
-    """Return whether both texts of a unit have at most MAX_TEXT_LENGTH characters and are not blank."""
-    return all(0 < len(text) <= MAX_TEXT_LENGTH and clean_source(text) for text in unit)
+def unit_problem(unit: tuple[str, str]) -> str:
+    """Return why a unit cannot be stored; "" if no text is blank or has more than MAX_TEXT_LENGTH characters."""
+    if max(map(len, unit)) > MAX_TEXT_LENGTH:
+        return f"a text has more than {MAX_TEXT_LENGTH:,} characters"
+    return "" if all(map(clean_source, unit)) else "a text is blank"
 
 
 def digest_of(source: str) -> int:

@@ -15,7 +15,7 @@ from service.errors import InvalidRequest, well_formed
 from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
-from service.memories.units import clean_unit, storable
+from service.memories.units import clean_unit, unit_problem
 from service.routes.access import AddressAdmission, CallerDependency
 from service.routes.translate import job_without_texts
 from service.schemas import FileRequest
@@ -80,7 +80,7 @@ async def translate_file(
 def tmx_content(translated: DocumentTranslation, target: str) -> bytes:
     """Return the sentences of a translated file as TMX. Empty and very long sentences are left out."""
     pairs = ((well_formed(source), well_formed(text)) for source, text in translated.sentences)
-    units = [clean_unit(pair) for pair in pairs if storable(pair)]
+    units = [clean_unit(pair) for pair in pairs if not unit_problem(pair)]
     return "".join(write_tmx(units, translated.source, target)).encode()
 
 

@@ -20,7 +20,7 @@ from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.http.fields import FileField, LanguageField, TextField
 from service.memories.store import Memory, MemoryStore
-from service.memories.units import MemoryUnit, storable
+from service.memories.units import MemoryUnit, unit_problem
 from service.parsers.operations import UNIT_SUFFIXES, read_units
 from service.routes.access import CallerDependency
 from service.schemas import RequestFields
@@ -170,7 +170,7 @@ async def tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, tar
 
 def take_units(pairs: list[tuple[str, str]]) -> tuple[list[MemoryUnit], int]:
     """Return the units with two texts that can be stored, and the number of the others. Empty `pairs`."""
-    units = [MemoryUnit(*pair) for pair in pairs if storable(pair)]
+    units = [MemoryUnit(*pair) for pair in pairs if not unit_problem(pair)]
     skipped = len(pairs) - len(units)
     free(pairs)
     return units, skipped

@@ -11,7 +11,7 @@ from service.glossaries.store import glossary_direction
 from service.http.bodies import BodyReader
 from service.http.fields import LanguageField, TextField
 from service.memories.store import OPERATOR, SUGGESTIONS
-from service.memories.units import MAX_TEXT_LENGTH, MemoryUnit, storable
+from service.memories.units import MAX_TEXT_LENGTH, MemoryUnit, unit_problem
 from service.routes.access import CallerDependency
 from service.schemas import RequestFields
 from service.services import ServicesDependency
@@ -58,8 +58,7 @@ async def suggest(caller: CallerDependency, body: SuggestBody, services: Service
     source, target = services.translations.routes.resolve_supported(body.source, body.target)
     if source == target:
         raise InvalidRequest.listing(f"source and target are both {language_name(source)}")
-    unit = MemoryUnit(body.q, body.s)
-    if not storable(unit):
+    if unit_problem(unit := MemoryUnit(body.q, body.s)):
         raise InvalidRequest.listing(f"q and s must have 1 to {MAX_TEXT_LENGTH} characters")
     services.access.count_suggestion(caller)
     await services.memories.put(OPERATOR, SUGGESTIONS, glossary_direction(source, target), [unit])

@@ -24,7 +24,7 @@ from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.data.corpus import SentencePair, read_content
 from mt.data.translation_memory import read_memory, read_tab_separated, write_tmx
 from mt.data_config import MEMORY_FORMATS, memory_format
-from mt.errors import MTError
+from mt.errors import MTError, problems
 from mt.files import atomic_file
 from mt.languages import standard_tag
 from service.access.api_keys import get_key, list_keys
@@ -33,10 +33,11 @@ from service.access.database import Database
 from service.errors import ServiceError
 from service.glossaries.store import glossary_direction
 from service.memories.store import OPERATOR, SLICE, Memory, MemoryLimits, MemoryStore, list_all, read_units
-from service.memories.units import MemoryUnit
+from service.memories.units import MemoryUnit, unit_problem
 from service.verbs.keys import database_options, find_database, iso_date
 
 UNLIMITED = MemoryLimits(memories=2**60, units=2**60, bytes_per_caller=2**60, bytes=2**60, anonymous_bytes=2**60)
+LISTED = 10  # units that are left out
 
 
 class MemoryCommandError(MTError):
@@ -63,9 +64,7 @@ def main(argv: Sequence[str]) -> int:
             tell(console, f"written to {options.file}")
         if options.action == "import":
             pair = f"{memories[0].source}-{memories[0].target}"
-            tell(
-                console, f"used where a model of the service translates {pair}; `mt-service models {pair}` lists models"
-            )
+            tell(console, f"used where a model of the service translates {pair}; `mt-service models {pair}` lists some")
     return 0
 
 
@@ -81,11 +80,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add.add_argument("--key", metavar="KEY", help="name or id of the API key that owns it (default: the operator)")
     actions.add_parser("list", parents=[shared], help="list all memories")
     export = actions.add_parser("export", parents=[shared], help="write a memory as TMX")
-    export.add_argument("memory", help="id or name of the memory")
+    delete = actions.add_parser("delete", parents=[shared], help="delete a memory")
+    for action in (export, delete):
+        action.add_argument("memory", help="id or name of the memory")
     export.add_argument("file", type=Path, nargs="?", help="file to write (default: standard output)")
-    actions.add_parser("delete", parents=[shared], help="delete a memory").add_argument(
-        "memory", help="id or name of the memory"
-    )
     return parser.parse_args(argv)
 
 
@@ -119,8 +117,21 @@ def import_file(database: Database, options: argparse.Namespace) -> Memory:
     pairs = read_pairs(file, options.source, options.target)
     name = options.name or file.name.partition(".")[0]
     direction = glossary_direction(options.source, options.target)
-    units = (MemoryUnit(pair.source, pair.target) for pair in pairs)
-    return asyncio.run(MemoryStore(database, UNLIMITED).put(owner, name, direction, units))
+    left_out: list[str] = []
+    memory = asyncio.run(MemoryStore(database, UNLIMITED).put(owner, name, direction, storable_units(pairs, left_out)))
+    if left_out:
+        tell(stderr_console(), problems(f"units that are left out: {len(left_out):,}", left_out[:LISTED]))
+    return memory
+
+
+def storable_units(pairs: Iterable[SentencePair], left_out: list[str]) -> Iterator[MemoryUnit]:
+    """Yield the units that can be stored. Add the places of the others to `left_out`, with the reason."""
+    for pair in pairs:
+        unit = MemoryUnit(pair.source, pair.target)
+        if problem := unit_problem(unit):
+            left_out.append(f"{pair.file}:{pair.line}: {problem}")
+        else:
+            yield unit
 
 
 def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:
@@ -166,26 +177,15 @@ def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
 
 
 def describe(memory: Memory, keys: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of a memory as JSON values. `keys` has the names of API keys by id.
-
-    The owner is the name of an API key, the operator, or a network address.
-    """
+    """Return fields of a memory as JSON values. The owner is the operator, an address, or a name in `keys`, by id."""
     owner = memory.owner.removeprefix(KEY_PREFIX)
-    return {
-        "id": memory.id,
-        "name": memory.name,
-        "owner": keys.get(owner, owner),
-        "source": memory.source,
-        "target": memory.target,
-        "units": memory.units,
-        "updated": iso_date(memory.updated),
-    }
+    fields = {name: getattr(memory, name) for name in ("id", "name", "source", "target", "units")}
+    return fields | {"owner": keys.get(owner, owner), "updated": iso_date(memory.updated)}
 
 
 def memory_table(memories: Sequence[dict[str, Any]]) -> Table:
     table = Table("id", "name", "owner", "languages", "units", "updated")
     for memory in memories:
-        languages = f"{memory['source']}-{memory['target']}"
-        row = (memory["id"], memory["name"], memory["owner"], languages, f"{memory['units']:,}", memory["updated"])
-        table.add_row(*row)
+        languages, units = f"{memory['source']}-{memory['target']}", f"{memory['units']:,}"
+        table.add_row(memory["id"], memory["name"], memory["owner"], languages, units, memory["updated"])
     return table

@@ -64,6 +64,19 @@ def test_a_memory_lives_from_import_to_delete(
         assert opened.run_sync(list_all) == []
 
 
+def test_units_that_are_left_out_are_named(database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text(f"One\tEins\nTwo\t \u200b\n{'long ' * 1000}\tLang\n" + "\tleer\n" * 20, encoding="utf-8")
+    assert imported(database, file) == 0
+    told = capsys.readouterr().err
+    assert f"units that are left out: 22:\n  - {file}:2: a text is blank\n" in told
+    assert f"  - {file}:3: a text has more than 4,000 characters\n" in told
+    assert told.count(f"- {file}:") == 10
+    file.write_text("One\tEins\n", encoding="utf-8")
+    capsys.readouterr()
+    assert imported(database, file) == 0 and "left out" not in capsys.readouterr().err
+
+
 def test_a_memory_may_belong_to_a_key(database: Path, units: Path) -> None:
     with Database.open(database) as opened:
         _, key = opened.run_sync(lambda connection: make_key(connection, "wiki"))

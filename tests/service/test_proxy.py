@@ -7,13 +7,14 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
-from http.client import HTTPResponse
+from contextlib import closing, suppress
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
 import pytest
 
 from scripts.attack.target import ServiceProcess, form, running
+from service.errors import BodyTooLarge
 from service.program import parser
 from tests.conftest import free_port
 
@@ -39,7 +40,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def proxied(folder: Path) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
+def unencrypted() -> int:
+    """The port that stands for 80."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def proxied(folder: Path, unencrypted: int) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
     """The service, and the same behind nginx on another port, without TLS and with shorter time limits."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
@@ -53,6 +60,7 @@ def proxied(folder: Path) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
         port = free_port()
         server = (DEPLOY / "nginx" / "mt-service.conf").read_text()
         server = re.sub(r"\n    ssl_[^\n]*", "", server).replace("listen 443 ssl", f"listen 127.0.0.1:{port}")
+        server = server.replace("listen 80", f"listen 127.0.0.1:{unencrypted}")
         server = server.replace("127.0.0.1:8000", f"127.0.0.1:{service.port}").replace("_timeout 10s", "_timeout 1s")
         server = server.replace("rate=20r/s", "rate=1r/s")
         server = server.replace("/var/log/nginx", str(folder))
@@ -65,6 +73,13 @@ def proxied(folder: Path) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
         yield service, proxy
         process.terminate()
         process.wait()
+
+
+def test_a_browser_is_led_to_https(proxied: tuple[ServiceProcess, ServiceProcess], unencrypted: int) -> None:
+    with closing(HTTPConnection("127.0.0.1", unencrypted)) as connection:
+        connection.request("GET", "/translator/?q=a", headers={"Host": "elsewhere.invalid"})
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["Location"]) == (301, "https://translate.example.org/translator/?q=a")
 
 
 def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
@@ -120,7 +135,12 @@ def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: tuple[Servic
         connection.sendall(large)
         answer = HTTPResponse(connection)
         answer.begin()
-        assert (answer.status, json.load(answer)["error"]) == (413, "The request is too large")
+        problem = json.load(answer)
+        assert (answer.status, problem["error"], problem["code"]) == (
+            413,
+            "The request is too large",
+            BodyTooLarge.code,
+        )
     with socket.create_connection(address, 60, (caller, 0)) as connection:
         connection.sendall(
             b"POST /translator/translate HTTP/1.1\r\nHost: translate.example.org\r\nContent-Length: 5\r\n"

@@ -145,14 +145,20 @@ const LOCALIZED = {
   missing_key: "error.missing-key",
   quota_exceeded: "error.quota",
   unsupported_language: "error.languages",
+  invalid_document: "error.document",
+  parsing_limit_exceeded: "error.too-large",
+  body_too_large: "error.too-large",
+  cannot_translate: "error.cannot-translate",
+  deadline_exceeded: "error.deadline",
 };
 
 function serviceError(body, status, retryAfter) {
   const own = LOCALIZED[body.code];
-  const message = own ? localized(own) : (body.detail ?? body.error ?? localized("error.status", { status: String(status) }));
+  const reason = String(body.detail ?? body.error ?? localized("error.status", { status: String(status) })); // in English
+  const message = own ? localized(own, { reason }) : reason;
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const again = status === 429 || status === 503 ? (Number.isNaN(seconds) ? 2 : Math.max(seconds, 1)) : null;
-  return new ServiceError(String(message), status, again, String(body.code ?? ""));
+  return new ServiceError(message, status, again, String(body.code ?? ""));
 }
 
 function parsed(text) {

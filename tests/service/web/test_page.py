@@ -756,12 +756,23 @@ def test_files_by_drop_and_by_button(visit: Open) -> None:
     assert downloaded(seen, "note_de.txt") == "der Hund schläft."
     assert "<seg>The dog sleeps.</seg>" in downloaded(seen, "note_de.tmx")
     seen.send("a.exe")
-    expect(seen.page.locator("#jobs li").first).to_contain_text("Accepted: " + ", ".join(SUFFIXES))
+    expect(seen.page.locator("#jobs li").first).to_contain_text("in one of these formats: " + ", ".join(SUFFIXES))
     seen.page.click("#jobs button")
     expect(seen.page.locator("#jobs li")).to_have_count(1)
     seen.send("b.txt", "The dog and. The cat and. A man.")
     state = seen.page.locator("#jobs .state").first
     expect(state).to_have_text("Translated. 2 of 3 sentences are doubtful: check them")
+
+
+@pytest.mark.parametrize(("locale", "shown"), [("de-DE", "Diese Datei kann"), ("fr-FR", "Ce fichier ne")])
+def test_a_refused_file_is_described_in_the_language_of_the_reader(visit: Open, locale: str, shown: str) -> None:
+    seen = visit("#en/de", locale=locale)
+    seen.expect_ready()
+    seen.refusals = True
+    seen.send("a.json", "{")
+    state = seen.page.locator("#jobs .state")
+    expect(state).to_contain_text(shown)
+    expect(state).to_contain_text("a.json is not JSON")
 
 
 def send_file(seen: Visit, name: str, content: str = "The dog.") -> None:

@@ -19,7 +19,6 @@ from service.metrics import CACHE_METRICS, FLEET_METRICS, MODEL_METRICS, PARSER_
 from service.parsers.pool import Parsers
 from service.readiness import Readiness
 from service.settings import Settings
-from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentJobLimits, DocumentJobs
 from service.translation.document_store import DocumentStore
 from service.translation.service import NewDetector, TranslationService
@@ -41,7 +40,6 @@ class Services:
     parsers: Parsers
     documents: DocumentStore
     document_jobs: DocumentJobs
-    detached_work: DetachedWork
     metrics: Metrics
     readiness: Readiness
 
@@ -93,14 +91,12 @@ async def open_services(
             parsers=parsers,
             documents=DocumentStore(database, settings.max_stored_file_bytes, settings.file_retention_seconds),
             document_jobs=DocumentJobs(database, document_limits, translations.translate_document, access.refund),
-            detached_work=DetachedWork(),
             metrics=metrics,
             readiness=Readiness(fleet),
         )
         offered.use(translations.routes)
         fleet.reloads_too = offered.read, lambda: offered.use(translations.routes)
-        for part in (parsers, services.detached_work):
-            stack.callback(part.close)
+        stack.callback(parsers.close)
         warming = asyncio.ensure_future(translations.warm_up())
         stack.callback(warming.cancel)
         async with access.open(), services.document_jobs.open():

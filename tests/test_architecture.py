@@ -98,11 +98,11 @@ CEILINGS = {
     "service.http": 1_430,
     "service.memories": 730,
     "service.parsers": 701,
-    "service.routes": 2_770,
-    "service.translation": 2_053,
+    "service.routes": 2_764,
+    "service.translation": 2_014,
     "service.verbs": 357,
-    "service.workers": 2_440,
-    "service": 2_337,
+    "service.workers": 2_438,
+    "service": 2_333,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

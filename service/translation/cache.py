@@ -2,9 +2,14 @@
 
 Callers share no results: the time of an answer would tell one caller which texts another caller has had translated.
 Calls that need the results of a computation in progress join it instead of starting another.
+
+DeepL's SDK gives up after 10 s and sends the same request again: its computation goes on meanwhile. Otherwise, a
+translation that takes longer would never end.
 """
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -13,6 +18,9 @@ from cachetools import LRUCache
 from service.errors import DeadlineExceeded
 from service.translation.jobs import Answer
 from service.workers.messages import SourceText, TranslateOptions
+
+DETACHED_SECONDS = 60.0  # time after which a computation whose client has left is cancelled
+MAX_DETACHED = 32  # computations whose clients have left
 
 Compute = Callable[[Sequence[bytes]], Coroutine[Any, Any, Sequence[Answer]]]
 """Coroutine function that returns an answer for each key, in order."""
@@ -69,19 +77,23 @@ class TranslationCache:
         self._size = size
         self._results: LRUCache[tuple[str, bytes], tuple[Answer, int]] = LRUCache(capacity, lambda entry: entry[1])
         self._computations: dict[tuple[str, bytes], Computation] = {}
+        self._detached: set[Computation] = set()  # computations that nobody waits for, or that were rejoined
 
     @property
     def size(self) -> float:
         """Total size of the cached entries."""
         return self._results.currsize
 
-    async def get(self, caller: str, keys: Sequence[bytes], work: Compute) -> list[Answer]:
+    async def get(
+        self, caller: str, keys: Sequence[bytes], work: Compute, repeated_after: float = math.inf
+    ) -> list[Answer]:
         """Return a result for each key, in order.
 
         A key that is not cached joins a computation of its result, if this computation has at most as many keys as this
         call: one text must not wait for a thousand texts of another request. All other keys that are not cached are
         passed to `work` together, which starts a computation. If this coroutine is cancelled, the computations that
-        other calls wait for continue.
+        other calls wait for continue. From `repeated_after` on, a time of time.monotonic(), up to MAX_DETACHED others
+        continue for DETACHED_SECONDS, too.
 
         Raises: the errors of `work`. If a joined computation fails, perhaps because of another key or of the deadline
             of the call that started it, the keys of this call are passed to `work` instead.
@@ -108,7 +120,7 @@ class TranslationCache:
             return [results[key] for key in keys]
         finally:
             for computation in joined:
-                self._leave(computation)
+                self._leave(computation, repeated_after)
 
     def _may_join(self, caller: str, key: bytes, count: int) -> bool:
         """Return whether a computation of this caller computes `key` and has at most `count` keys."""
@@ -145,9 +157,20 @@ class TranslationCache:
             if (size := self._size(key, value)) <= self._results.maxsize:
                 self._results[computation.caller, key] = value, size
 
-    def _leave(self, computation: Computation) -> None:
+    def _leave(self, computation: Computation, repeated_after: float) -> None:
         computation.waiters -= 1
-        if not computation.waiters and not computation.task.done():
+        if computation.waiters or computation.task.done():
+            return
+        if time.monotonic() >= repeated_after and len(self._detached) < MAX_DETACHED:
+            self._detached.add(computation)
+            computation.task.add_done_callback(lambda _: self._detached.discard(computation))
+            asyncio.get_running_loop().call_later(DETACHED_SECONDS, self._end, computation)
+        else:
+            self._end(computation)
+
+    def _end(self, computation: Computation) -> None:
+        """Cancel a computation that nobody waits for."""
+        if not computation.waiters:
             self._remove(computation)  # before the cancellation ends: new callers must not join a cancelled one
             computation.task.cancel()
 

@@ -1,5 +1,6 @@
 """Jobs and answers of the translation service, common to the LibreTranslate and DeepL routes."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -43,6 +44,7 @@ class Job:
     attention: int = 0  # maximum number of weights in the attention maps of one text
     caller: str = ""  # the engine serves callers in turn
     deadline: float | None = None  # a time of time.monotonic()
+    repeated_after: float = math.inf  # time from which on a client that leaves is expected to send the job again
 
     def terms_from(self, source: str) -> Terms:
         """Return the terms for a text in the language `source`, which may have been detected."""

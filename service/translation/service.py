@@ -299,7 +299,9 @@ class TranslationService:
             )
             return [answer_of(translation, source, pool.name) for translation in translations]
 
-        results = iter(await self.cache.get(job.caller, list(filter(None, keys)), translate_missing))
+        results = iter(
+            await self.cache.get(job.caller, list(filter(None, keys)), translate_missing, job.repeated_after)
+        )
         return [
             next(results) if key else Answer(text.text, source, models=(pool.name,))
             for key, text in zip(keys, texts, strict=True)

@@ -18,10 +18,7 @@ from service.services import ServicesDependency
 
 router = APIRouter(tags=["DeepL"], prefix="/v3/translation_memories")
 
-
 MAX_PAGE = 100  # items of a page
-
-
 MAX_FILTER = 1000  # characters of a text that each segment must contain
 
 

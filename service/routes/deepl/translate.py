@@ -30,10 +30,8 @@ from service.translation.jobs import Answer, Format, Job, free_characters
 
 router = APIRouter(tags=["DeepL"], route_class=DirectRoute)
 
-
+CLIENT_SECONDS = 9.0  # DeepL's SDK gives up after 10 s, and sends the same request again
 UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
-
-
 MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 
 
@@ -132,8 +130,7 @@ async def translate(
         await threads.run(caller.id, size, partial(check_xml, body.text))
     job = await job_for(body, caller, services)
     async with services.access.charged(caller, size) as charge:
-        with services.detached_work.working(services.translations.translate(job)) as working:
-            answers = await while_connected(request, working)
+        answers = await while_connected(request, services.translations.translate(job))
         charge.free = free_characters(answers)
 
     def encoded() -> bytes:
@@ -202,7 +199,7 @@ def model_of(body: CommonFields) -> str:
 
 async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Job:
     """Return the job of a request, with its texts. Raises: the errors of `job_without_texts`."""
-    texts = body.text
+    begun, texts = time.monotonic(), body.text
     if body.split_sentences == "nonewlines" and not body.tag_handling:
         join = partial(map, partial(_LINE_BREAK.sub, _join_lines), texts)
         texts = await services.translations.threads.run(caller.id, sum(map(len, texts)), lambda: list(join()))
@@ -212,7 +209,8 @@ async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Jo
         format=Format(body.tag_handling) if body.tag_handling else Format.TEXT,
         markup=markup_options(body),
         split_sentences=body.split_sentences != "0",
-        deadline=time.monotonic() + services.settings.request_timeout_seconds,
+        deadline=begun + services.settings.request_timeout_seconds,
+        repeated_after=begun + CLIENT_SECONDS,
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.translation.detached_work import DetachedWork
 from tests.service.application import Application
 from tests.service.doubles import WordModels, backwards, upper
 
@@ -28,10 +27,9 @@ DEEPL_WAYS = ("en-de", "en-pb", "en-pt", "en-zh", "de-en", "fr-en")
 
 @pytest.fixture(scope="package")
 def deepl_application() -> Iterator[Application]:
-    """Requires keys. Whoever has waited for 0.1 s and leaves will come back."""
+    """Requires keys."""
     with Application(
         dict.fromkeys(DEEPL_WAYS, upper),
-        lambda _: {"detached_work": DetachedWork(0.1)},
         require_key=True,
         max_body_bytes=300_000,
         max_file_bytes=300_000,

@@ -1,13 +1,14 @@
 """Work that is shared, under callers who come, leave and fail in any order."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from random import Random
 
 import pytest
 
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
-from service.translation.cache import TranslationCache
+from service.translation.cache import MAX_DETACHED, TranslationCache
 from service.translation.jobs import Answer
 
 
@@ -95,3 +96,27 @@ async def test_callers_share_nothing_and_the_oldest_makes_room() -> None:
     assert asked == []
     await shared.get("x", [b"b"], work)
     assert asked == [b"b"], "the entry that was used least recently has made room"
+
+
+@pytest.mark.parametrize(("seconds", "done"), [(0.0, MAX_DETACHED), (9.0, 0)])
+async def test_computations_go_on_for_a_limited_number_of_clients_that_have_waited_long(
+    seconds: float, done: int
+) -> None:
+    finished: list[bytes] = []
+
+    async def work(keys: Sequence[bytes]) -> list[Answer]:
+        await asyncio.sleep(0.05)
+        finished.extend(keys)
+        return list(map(answer, keys))
+
+    shared = TranslationCache(1000, lambda key, value: 1)
+    keys = [b"%d" % number for number in range(MAX_DETACHED + 1)]
+    waiting = [asyncio.create_task(shared.get("a", [key], work, time.monotonic() + seconds)) for key in keys]
+    await asyncio.sleep(0.01)
+    for task in waiting:
+        task.cancel()
+    await asyncio.wait(waiting)
+    await asyncio.sleep(0.1)
+    assert len(finished) == done
+    assert await shared.get("a", keys[:1], work) == [answer(keys[0])]
+    assert shared.hits == (done > 0)

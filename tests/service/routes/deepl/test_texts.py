@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from service.errors import MAX_PROBLEMS, CannotTranslate, DeadlineExceeded, Overloaded
+from service.routes.deepl import translate
 from tests.service.application import Application, single
 from tests.service.doubles import WordModels
 
@@ -176,8 +177,11 @@ def test_the_first_problems_are_listed(raw: httpx.Client) -> None:
     assert (answer.status_code, answer.json()["message"].count("is not well-formed XML")) == (400, MAX_PROBLEMS)
 
 
-def test_who_waited_long_and_asks_again_gets_the_same_work(running: Application, raw: httpx.Client) -> None:
+def test_who_waited_long_and_asks_again_gets_the_same_work(
+    running: Application, raw: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The SDK gives up reading after 10 s and repeats its request."""
+    monkeypatch.setattr(translate, "CLIENT_SECONDS", 0.1)
     models, request = running.models, raw.build_request("POST", "/v2/translate", json=PLAIN)
     head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
     running.do(models.opened.clear)

@@ -96,8 +96,9 @@ if [ -f "$model/config.json" ]; then
 else
     "$python" -m mt prepare "$recipe" "${settings[@]}"
     say "Training (one to three minutes)"
-    # Always two processes, so that every machine trains the same model. --resume continues an interrupted demo.
-    "$python" -m mt train "$recipe" "${settings[@]}" --resume --device cpu --processes 2
+    [ ! -e "$run/recipe.toml" ] || settings+=(--resume) # the demo was interrupted
+    # Always two processes, so that every machine trains the same model.
+    "$python" -m mt train "$recipe" "${settings[@]}" --device cpu --processes 2
 fi
 
 say "Evaluating on combinations of words and constructions that are not in the training text"

@@ -75,7 +75,7 @@ def _files(path: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
             yield file, target if file.suffix.lower() in SUFFIXES else None
     else:
         if path.suffix.lower() not in SUFFIXES:
-            accepted = f"{', '.join(SUFFIXES)}; a file with a text on each line by --output {out}"
+            accepted = f"{', '.join(SUFFIXES)} (save a mail as .html or .txt); lines of a text by --output {out}"
             raise DataError(f"{path} has an unknown format; accepted: {accepted}")
         name = translated_name(path.name)
         target = out / name if out.is_dir() else out

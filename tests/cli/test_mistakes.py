@@ -46,6 +46,7 @@ MISTAKES = {
     # documents and folders
     "translate --model MODEL no-such.docx out.docx": "no-such.docx does not exist; accepted: a document or a folder",
     "translate --model MODEL docs/b/picture.png out.png": "has an unknown format; accepted: .arb, .csv",
+    "translate --model MODEL docs/b/picture.png b.eml": "(save a mail as .html or .txt); lines of a text by --output",
     "translate --model MODEL docs docs/a.pdf": "is a file, but",
     "translate --model MODEL docs docs/out": "accepted: a folder outside of it",
     "translate --model MODEL docs/a.docx docs": "is the document itself; accepted: another file",

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import yaml
 from service.metrics import FLEET_METRICS
 from service.program import SHUTDOWN_SECONDS
 from service.settings import Settings, variable
+from service.verbs import keys, memory
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "Dockerfile"
@@ -247,6 +249,36 @@ def test_compose() -> None:
         assert int(service["stop_grace_period"].removesuffix("s")) > DRAIN
         assert service["ports"] == ["${MT_ADDRESS:-127.0.0.1}:${MT_PORT:-8000}:8000"]
         assert service["environment"]["MT_DATABASE"].startswith("/data/") and "data:/data" in service["volumes"]
+
+
+DOCUMENTED = "\n".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("deploy.md", "operate.md"))
+JOINED = re.sub(r"(`[^`\n]+)\n([^`\n]+`)", r"\1 \2", DOCUMENTED)
+
+
+@pytest.mark.parametrize("command", sorted({*re.findall(r"docker compose [^`\n#&]*[^`\n#& ]", JOINED)}))
+def test_documented_commands_fit_the_compose_file(command: str) -> None:
+    """Files, services, folders of the container and the arguments of verbs; not the options of Docker itself."""
+    words = shlex.split(command)
+    if words[2] == "-f":
+        assert (ROOT / words[3]).samefile(DEPLOY / "compose.yaml")
+    services = COMPOSE.keys() & {*words}
+    assert len(services) == 1 or "config" in words
+    if "mt" in words:
+        verb, *arguments = words[words.index("mt") + 1 :]
+        assert {"keys": keys.parse, "memory": memory.parse}[verb](arguments)
+    for name in services:
+        mounted = re.findall(r":(/\w+)", " ".join(COMPOSE[name]["volumes"]))
+        assert {*re.findall(r"(?<![\w.])(/[a-z]+)(?=/)", command)} <= {*mounted}
+
+
+def test_names_in_the_documentation_fit_the_compose_file() -> None:
+    file = document(DEPLOY / "compose.yaml")
+    interpolated = {*re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text(encoding="utf-8"))}
+    assert {"MODELS", "MT_ADDRESS"} <= interpolated
+    assert {*re.findall(r"\bMT_[A-Z_]*[A-Z]\b", DOCUMENTED)} <= interpolated | {*map(variable, DEFAULTS)}
+    assert {*re.findall(r"network inspect (\S+)", DOCUMENTED)} == {f"{file['name']}_default"}
+    tagged = {*re.findall(r"docker tag (mt-service:\w+) ", DOCUMENTED)}
+    assert tagged == {COMPOSE["cpu"]["image"]}
 
 
 def test_pods_are_closed() -> None:

@@ -16,7 +16,7 @@ from service.glossaries.store import GlossaryLimits, GlossaryStore
 from service.memories.jobs import MemoryJobs
 from service.memories.store import MemoryLimits, MemoryStore
 from service.metrics import CACHE_METRICS, FLEET_METRICS, MODEL_METRICS, PARSER_METRICS, Metrics
-from service.parsers.pool import Parsers
+from service.parsers.pool import ParserPool
 from service.readiness import Readiness
 from service.settings import Settings
 from service.translation.document_jobs import DocumentJobLimits, DocumentJobs
@@ -37,7 +37,7 @@ class Services:
     offered: OfferedGlossary
     memories: MemoryStore
     memory_jobs: MemoryJobs
-    parsers: Parsers
+    parsers: ParserPool
     documents: DocumentStore
     document_jobs: DocumentJobs
     metrics: Metrics
@@ -68,7 +68,7 @@ async def open_services(
         max_unpacked_bytes=settings.max_unpacked_bytes,
         max_characters=settings.max_document_characters,
     )
-    parsers = Parsers()
+    parsers = ParserPool()
     memories = MemoryStore(database, MemoryLimits(memories=settings.max_memories, units=settings.max_memory_units))
     glossary_limits = GlossaryLimits(glossaries=settings.max_glossaries)
     translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)

@@ -1,4 +1,4 @@
-"""Pools of parser processes: each process runs one operation at a time, and is killed when it exceeds a limit."""
+"""Parser processes: each runs one operation at a time, and is killed when it exceeds a limit."""
 
 import asyncio
 import os
@@ -7,8 +7,7 @@ import socket
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
-from operator import add
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
 
 import structlog
@@ -16,7 +15,7 @@ import structlog
 from service.errors import SHUTTING_DOWN, InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.fair_semaphore import FairSemaphore
 from service.parsers.frames import HEAD, Outcome, ParserLimits, Status, dump, load_outcome
-from service.parsers.operations import DECODERS, decode_string
+from service.parsers.operations import DECODERS, decode_string, read_markup, write_markup
 from service.processes import start_child
 
 T = TypeVar("T")
@@ -26,6 +25,7 @@ START_SECONDS = 60.0
 GRACE_SECONDS = 1.0  # that a cancelled operation may go on: most end, and a process costs more than they do
 END_SECONDS = 5.0  # longest wait for the exit of a process that has closed its end of the socket
 CHUNK = 1 << 18  # bytes read at a time
+MARKUP_OPERATIONS = {read_markup.__name__, write_markup.__name__}
 FAILED = "the parser failed on this input"
 
 
@@ -75,7 +75,7 @@ class _Operation:
 
 
 class ParserPool:
-    """Pool of processes that run the operations of operations.py.
+    """Pool of processes that run the operations of operations.py. Documents do not delay marked-up texts.
 
     Processes are started on demand, also to replace a killed process. An operation that fails or exceeds a limit does
     not affect the next operation. Whatever a caller cancels, a starting process becomes ready, and a process that is
@@ -89,7 +89,7 @@ class ParserPool:
         self._module = module
         self._parsers: set[_Parser] = set()
         self._idle: list[_Parser] = []
-        self._turns = FairSemaphore(self._limits.processes)
+        self._turns, self._markup_turns = (FairSemaphore(self._limits.processes) for _ in range(2))
         self._tasks: set[asyncio.Task[Outcome]] = set()
         self._closed = False
 
@@ -104,9 +104,11 @@ class ParserPool:
             ParsingLimitExceeded: if the operation exceeded a limit.
             Unavailable: if no process can be started.
         """
-        await self._turns.acquire(caller)
+        turns = self._markup_turns if operation.__name__ in MARKUP_OPERATIONS else self._turns
+        await turns.acquire(caller)
         called = _Operation(operation.__name__, args)
-        task = asyncio.create_task(self._run_in_place(caller, called))
+        task = asyncio.create_task(self._run_in_place(called))
+        task.add_done_callback(lambda _: turns.release(caller))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
@@ -159,18 +161,15 @@ class ParserPool:
         structlog.get_logger().warning("parsing limit exceeded", operation=operation)
         return ParsingLimitExceeded(reason)
 
-    async def _run_in_place(self, caller: str, operation: _Operation) -> Outcome:
-        """Run an operation in the place that `caller` holds, and free the place."""
-        try:
+    async def _run_in_place(self, operation: _Operation) -> Outcome:
+        """Run an operation in a place that its caller holds."""
+        outcome = await self._attempt(operation)
+        if outcome.status is Status.KILLED and not operation.cancelled:
+            structlog.get_logger().warning("parser killed", operation=operation.name)
             outcome = await self._attempt(operation)
-            if outcome.status is Status.KILLED and not operation.cancelled:
-                structlog.get_logger().warning("parser killed", operation=operation.name)
-                outcome = await self._attempt(operation)
-            if outcome.last and operation.cancelled:
-                self._idle.append(await self._start())
-            return outcome
-        finally:
-            self._turns.release(caller)
+        if outcome.last and operation.cancelled:
+            self._idle.append(await self._start())
+        return outcome
 
     async def _attempt(self, operation: _Operation) -> Outcome:
         parser = await self._take()
@@ -290,20 +289,3 @@ class ParserPool:
                 raise EOFError
             data += part
         return data
-
-
-@dataclass(frozen=True)
-class Parsers:
-    """One pool for documents and one for marked-up texts, so that documents do not delay texts."""
-
-    documents: ParserPool = field(default_factory=ParserPool)
-    markup: ParserPool = field(default_factory=ParserPool)
-
-    @property
-    def counts(self) -> ParserCounts:
-        """Sums of the counts of both pools."""
-        return ParserCounts(*map(add, astuple(self.documents.counts), astuple(self.markup.counts)))
-
-    def close(self) -> None:
-        self.documents.close()
-        self.markup.close()

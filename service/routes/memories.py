@@ -109,7 +109,7 @@ async def store_file(
     """
     memories, (name, direction) = services.memories, wanted
     languages = direction.source, direction.target
-    reading = services.parsers.documents.run(owner, read_units, *file, *languages, memories.limits.units)
+    reading = services.parsers.run(owner, read_units, *file, *languages, memories.limits.units)
     pairs = await while_connected(request, reading)
     units, skipped = await asyncio.to_thread(take_units, pairs)
     memory = await memories.put(owner, name, direction, units)

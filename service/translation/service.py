@@ -16,7 +16,7 @@ from mt.text.language_detection import LanguageDetector
 from service.errors import UnsupportedLanguage
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
-from service.parsers.pool import Parsers
+from service.parsers.pool import ParserPool
 from service.translation.answers import BridgedText, answer_of, reports_of
 from service.translation.bridging import bridge_sentence, first_options, last_options
 from service.translation.cache import TranslationCache, keys_of
@@ -55,7 +55,7 @@ class TranslationService:
         cache_characters: int = 0,
         documents: DocumentOptions | None = None,
         detector: NewDetector = LanguageDetector,
-        parsers: Parsers | None = None,
+        parsers: ParserPool | None = None,
         find_matches: FindMatches | None = None,
     ) -> None:
         """Create a translation service. The caller must close `parsers`. Jobs with a memory need `find_matches`.
@@ -65,10 +65,10 @@ class TranslationService:
         """
         self.cache = TranslationCache(cache_characters)
         self._fleet = fleet
-        self._parsers = parsers or Parsers()
+        self._parsers = parsers or ParserPool()
         self.threads = WorkThreads()
-        self.documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents, self.threads)
-        self._markup = MarkupTranslator(self._parsers.markup, self.threads)
+        self.documents = DocumentTranslator(documents or DocumentOptions(), self._parsers, self.threads)
+        self._markup = MarkupTranslator(self._parsers, self.threads)
         self._find_matches = find_matches
         self._new_detector = detector
         self._detector: tuple[tuple[str, ...], SupportsDetect] | None = None
@@ -96,7 +96,7 @@ class TranslationService:
     async def warm_up(self) -> None:
         """Load the language detector and start a parser, so that the first detection and document are not delayed."""
         await self._language_detector()
-        await self._parsers.documents.start()
+        await self._parsers.start()
 
     async def detect(self, text: str, caller: str = "") -> list[DetectedSource]:
         """Return every language with the confidence that `text` is in it, the likeliest language first."""

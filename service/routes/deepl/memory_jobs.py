@@ -237,7 +237,7 @@ async def import_file(job: MemoryJob, content: bytes, request: Request, services
 
     The languages are those of the file.
     """
-    reading = services.parsers.documents.run(job.owner, read_languages, job.name, content)
+    reading = services.parsers.run(job.owner, read_languages, job.name, content)
     source, targets = await while_connected(request, reading)
     if len(targets) != 1:
         raise InvalidRequest.listing(f"the file has the target languages {', '.join(targets)}; accepted: one")

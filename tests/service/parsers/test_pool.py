@@ -219,6 +219,16 @@ async def test_one_caller_leaves_a_place_to_others() -> None:
         await asyncio.gather(*stuck, return_exceptions=True)
 
 
+async def test_documents_leave_places_to_marked_up_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.parsers.pool.MARKUP_OPERATIONS", {hostile.identity.__name__})
+    with pool(ParserLimits(processes=1)) as opened:
+        stuck = asyncio.create_task(opened.run("a", hostile.sleep, 60))
+        await asyncio.sleep(0)
+        assert await opened.run("b", hostile.identity, 7) == 7
+        stuck.cancel()
+        await asyncio.gather(stuck, return_exceptions=True)
+
+
 async def test_closing_ends_operations_in_progress() -> None:
     with pool() as opened:
         await opened.run("a", hostile.identity, 7)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from mt.languages import Direction
 from mt.text.terms import Terms
 from service.errors import DeadlineExceeded, Overloaded, UnsupportedLanguage
-from service.parsers.pool import Parsers
 from service.translation import coroutines, service
 from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
@@ -26,9 +25,7 @@ BRIDGED = {"en-de": upper, "de-fr": backwards}
 
 
 def over(models: WordModels, cache: int = 0) -> TranslationService:
-    return TranslationService(
-        cast(Fleet, models), cache, detector=Guesses, parsers=Parsers(DirectParsers(), DirectParsers())
-    )
+    return TranslationService(cast(Fleet, models), cache, detector=Guesses, parsers=DirectParsers())
 
 
 def job(*texts: str, **more: Any) -> Job:
@@ -151,7 +148,7 @@ def test_only_where_there_are_marks_the_alignment_is_asked_for() -> None:
 
 def test_only_long_markup_is_parsed_in_a_process() -> None:
     markup = DirectParsers()
-    translations = TranslationService(cast(Fleet, WordModels()), parsers=Parsers(markup=markup))
+    translations = TranslationService(cast(Fleet, WordModels()), parsers=markup)
     for times, operations in ((100, []), (1000, ["read_markup", "write_markup"])):
         html = "<p>a</p>" * times
         (answer,) = run(translations.translate(job(html, format=Format.HTML)))
@@ -339,7 +336,7 @@ def test_a_document_is_not_parsed_again_while_the_queue_is_full(monkeypatch: pyt
     monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.0)
     parsers = DirectParsers()
     models = WordModels(errors=[Overloaded(1) for _ in range(3)])
-    translations = TranslationService(cast(Fleet, models), detector=Guesses, parsers=Parsers(documents=parsers))
+    translations = TranslationService(cast(Fleet, models), detector=Guesses, parsers=parsers)
     assert run(translations.translate_document("a.txt", b"one", job())) == b"ONE"
     assert parsers.names == ["read_document", "write_document"]
 

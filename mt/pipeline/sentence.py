@@ -310,10 +310,11 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     lost += places.lost_places(variant.text, text, languages)
     if likely_script(context.target) in ("Latn", ""):
         lost += names.lost_names(variant.text, text) + titles.lost_titled_names(variant.text, text, context.source)
-    spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
+    lost += damaged + symbols.lost_symbols(variant.text, text)
+    spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER] if lost else []
     return [
         (begin, end)
-        for begin, end in sorted({*symbols.lost_symbols(variant.text, text), *damaged, *lost})
+        for begin, end in sorted(set(lost))
         if not any(span.begin < end and begin < span.end for span in spans)
     ]
 
@@ -366,7 +367,7 @@ async def _translate_in_parts(
 
 def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
     """Return the parts of `Weight: 4.5 kg`, whose label is a phrase, and `Dear {name}, thank you.`, otherwise []."""
-    if end := titles.end_of_greeting(sentence, protect.find_spans(sentence, kept)):
+    if ", " in sentence and (end := titles.end_of_greeting(sentence, protect.find_spans(sentence, kept))):
         return [TextPart(sentence[:end], False), TextPart(" ", True), TextPart(sentence[end + 1 :], False)]
     label, colon, rest = sentence.partition(": ")
     if not (colon and rest.strip() and context.phrases) or any(begin < len(label) for begin, _ in kept):
@@ -400,9 +401,9 @@ async def _translate_parts(
 
 def _is_covered(sentence: str, context: SentenceContext, limit: int) -> bool:
     """Return whether a sentence has at most `limit` tokens, or one clause."""
-    if len(sentence) < limit or len(clause_ranges(sentence, context.source)) == 1:
+    if len(sentence) < limit or len(context.encode(sentence)) <= limit:
         return True
-    return len(context.encode(sentence)) <= limit
+    return len(clause_ranges(sentence, context.source)) == 1
 
 
 async def _omitted_clauses(decoded: DecodedVariant, context: SentenceContext) -> tuple[str, ...]:

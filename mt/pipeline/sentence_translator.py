@@ -137,7 +137,8 @@ class SentenceTranslator:
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         languages = self.context.source, self.context.target
         translation = mend_names(sentence, mend_marks(sentence, translation, self.context.target), languages)
-        translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
+        if '"' in translation:
+            translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
         mended = mend_numbers(sentence, translation, languages, kept)

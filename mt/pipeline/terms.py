@@ -54,7 +54,9 @@ def is_endless(decoded: DecodedVariant, context: SentenceContext) -> bool:
     options, pieces = decoded.request.options, decoded.best.pieces
     longest = options.longest(len(source), len(context.prefix))
     reached_limit = longest < options.max_length and len(context.prefix) + len(pieces) + 1 >= longest
-    return reached_limit or repetition.is_repetitive(context.tokenizer.pieces(source), pieces)
+    if reached_limit or not repetition.may_repeat(pieces):
+        return reached_limit
+    return repetition.is_repetitive(context.tokenizer.pieces(source), pieces)
 
 
 async def translate_with_terms(

@@ -99,11 +99,11 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
     English and French, except plurals that begin the sentence, and nouns after a word with a capital in German.
     """
     joined: list[_Word] = []
-    translate, is_german = (context.phrases or Phrases(())).translate, primary_language(context.source) == "de"
+    phrases, is_german = context.phrases or Phrases(()), primary_language(context.source) == "de"
     while words:
         for count in range(min(_MOST_WORDS, len(words)), 0, -1):
             begin, end, last = words[0].begin, words[count - 1].end, words[count - 1].last
-            if phrase := translate(text[begin:end].lower(), context.source, context.target):
+            if phrase := phrases.translate_words(text[begin:end].lower(), context.source, context.target):
                 break
         word = words[0]._replace(end=end, text=text[begin:end], last=last, new=max(one.new for one in words[:count]))
         before = joined[-1].text if joined and text[joined[-1].end : begin] == " " else ""
@@ -111,7 +111,7 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
         if not is_german:
             is_name = text[begin].isupper() and (begin > 0 or not word.text.endswith("s"))
         if phrase and not is_name:
-            german = translate(word.text.lower(), context.source, "de") or ""
+            german = phrases.translate(word.text.lower(), context.source, "de") or ""
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
             word = word._replace(phrase=phrase, is_noun=is_noun)
         joined.append(word)
@@ -140,10 +140,12 @@ def _origins(source: Sequence[_Word], target: Sequence[_Word], attention: NDArra
     """
     if not source:
         return [None] * len(target)
-    sums = np.pad(attention, ((1, 0), (1, 0))).cumsum(0, float).cumsum(1)  # of all rows and columns before
+    sums = np.zeros((attention.shape[0] + 1, attention.shape[1] + 1))  # of all rows and columns before
+    sums[1:, 1:] = attention.cumsum(0, float).cumsum(1)
     rows = sums[[word.last for word in target]] - sums[[word.first for word in target]]
     weights = rows[:, [word.last for word in source]] - rows[:, [word.first for word in source]]
-    long = np.pad(weights * [len(word.text) >= LEAST_LETTERS for word in source], ((0, 0), (1, 0)))
+    long = np.zeros((len(target), len(source) + 1))
+    long[:, 1:] = weights * [len(word.text) >= LEAST_LETTERS for word in source]
     shared = np.sort(long, 1)[:, -2] > MOST_SHARED * weights.sum(1)
     best = zip([source[number] for number in weights.argmax(1)], target, shared, strict=True)
     return [None if both and not one.new and len(one.text) < len(word.text) else one for one, word, both in best]

@@ -124,6 +124,8 @@ class SentenceContext:
             if span.kind in (SpanKind.NUMBER, SpanKind.KEPT)
             or not any(begin < span.end and end > span.begin for begin, end in terms)
         )
+        if not spans:
+            return SourceVariant(text, tuple(kept), tuple(terms), (), (), StrippedText(text.rstrip()), reading)
         known, is_first = self.tokenizer.characters, reading in (Reading.LIKELY, Reading.NUMBERS_IF_LIKELY)
         copied: list[ProtectedSpan] = []
         replaced: list[ProtectedSpan] = []

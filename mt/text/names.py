@@ -8,6 +8,7 @@ from mt.text.word_tables import read_words
 _WORD = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ]\w+(?:-[A-ZÀ-ÖØ-Þ]\w+)?"
 _SURNAME = rf"(?:[A-Z]\. ){{0,2}}(?P<surname>{_WORD})"
 _FIRST = re.compile(rf"(?<![\w-])(?P<given>{_WORD})(?= {_SURNAME})")
+_NEXT_CAPITAL = re.compile(" [A-ZÀ-ÖØ-Þ]")  # a fast test
 _LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) {_SURNAME}")
 
 
@@ -24,7 +25,7 @@ def lost_names(source: str, translation: str) -> list[Range]:
     """
     return [
         (match.start(), match.end("surname"))
-        for match in _FIRST.finditer(source)
+        for match in (_FIRST.finditer(source) if _NEXT_CAPITAL.search(source) else ())
         if not all(name in translation for name in match.groups()) and _is_name(match["surname"], match["given"])
     ]
 

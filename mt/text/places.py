@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.word_tables import read_tables
 
 _LANGUAGES = ("en", "de", "fr")
-_BEFORE, _AFTER = r"(?<![\w'’.@/`-])", r"(?![\w@/-]|\.\w)"
+_NEITHER_BEFORE, _AFTER = r"[\w'’.@/`-]", r"(?![\w@/-]|\.\w)"
 
 
 def lost_places(source: str, translation: str, languages: tuple[str, str]) -> list[Range]:
@@ -52,9 +54,14 @@ def _names(language: str) -> tuple[re.Pattern[str], Mapping[str, Mapping[str, st
     lines = (line.split(", ") for line in read_tables("places.toml")["places"].split("\n") if line)
     rows = [dict(zip(_LANGUAGES, names * (3 // len(names)), strict=True)) for names in lines]
     names = {row[language]: row for row in rows}
-    longest_first = "|".join(sorted(names, key=len, reverse=True))
-    return re.compile(rf"{_BEFORE}(?<![Ee]au de )(?:{longest_first}){_AFTER}(?! [A-ZÄÖÜÉ])"), names
+    longest_first = groupby(sorted(sorted(names, key=len, reverse=True), key=itemgetter(0)), itemgetter(0))
+    by_capital = {capital: "|".join(name[1:] for name in group) for capital, group in longest_first}
+    endings = "|".join(rf"(?<={capital})(?:{rests})" for capital, rests in by_capital.items())
+    before = (
+        rf"[{''.join(by_capital)}](?<!{_NEITHER_BEFORE}.)(?<![Ee]au de .)"  # `re` finds one of a set of letters quickly
+    )
+    return re.compile(rf"{before}(?:{endings}){_AFTER}(?! [A-ZÄÖÜÉ])"), names
 
 
 def _whole(name: str) -> re.Pattern[str]:
-    return re.compile(_BEFORE + re.escape(name) + _AFTER)
+    return re.compile(rf"(?<!{_NEITHER_BEFORE}){re.escape(name)}{_AFTER}")

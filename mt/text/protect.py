@@ -111,7 +111,7 @@ def list_marker_length(sentence: str, language: str) -> int:
 
 def has_numbered_lines(text: str) -> bool:
     """Return whether the lines of a text are numbered from 1 on, by numbers that are no ordinal numbers of dates."""
-    numbers = [int(number) for number in _NUMBERED_LINE.findall(text)]
+    numbers = [int(number) for number in _NUMBERED_LINE.findall(text)] if "\n" in text else []
     return numbers[:2] == [1, 2] and not _ORDINAL_LINE.search(text)
 
 
@@ -212,7 +212,7 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
 
 def _spans(sentence: str) -> tuple[ProtectedSpan, ...]:
     spans = tuple(_search(sentence)) if any(hint.search(sentence) for hint in HINTS) else ()
-    if _ARROW.fullmatch(sentence):
+    if (sentence[:1] in ("«", "‹") or sentence[-1:] in ("»", "›")) and _ARROW.fullmatch(sentence):
         begin = 0 if sentence[0] in "«‹" else len(sentence) - 1
         arrow = ProtectedSpan(begin, begin + 1, sentence[begin], SpanKind.EMOJI)
         return (*spans, arrow) if begin else (arrow, *spans)

@@ -33,12 +33,17 @@ _WIDTH = 2.5  # width, in letters, of a character of a script without spaces; th
 
 def is_repetitive(source: Sequence[str], target: Sequence[str]) -> bool:
     """Return whether the pieces of a translation are repeated much more often than the pieces of its source."""
-    if len(target) - len(set(target)) < REPEATS - 1:
+    if not may_repeat(target):
         return False
     repeats, scattered = _repeats(target), _most_common_count(target)
     if repeats < REPEATS and scattered < SCATTERED:
         return False
     return repeats >= max(REPEATS, _repeats(source) + 2) or scattered >= max(SCATTERED, 2 * _most_common_count(source))
+
+
+def may_repeat(pieces: Sequence[str]) -> bool:
+    """Return whether pieces occur so often that `is_repetitive` may be true: a fast test."""
+    return len(pieces) - len(set(pieces)) >= REPEATS - 1
 
 
 def is_too_short(source: str, target: str) -> bool:

@@ -98,6 +98,9 @@ def mend_names(source: str, translation: str, languages: tuple[str, str]) -> str
 
 
 def _names(kind: str, language: str, text: str) -> Counter[int]:
+    names = _TABLES[kind][language].lower().split()
+    if not any(map(text.lower().__contains__, names)):
+        return Counter()  # a fast test
     return Counter([match.lastindex or 0 for match in _any_name(kind, language).finditer(text)])
 
 

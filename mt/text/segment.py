@@ -46,8 +46,11 @@ _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
 _ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of one below another that begins in lower case
 _SPACE = re.compile(r"\s+")
+_SIGNS = "|¦│║·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒"
+_SEPARATORS = frozenset(_SIGNS)
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
-    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦│║·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒](?:\s+|\Z)| {3,})"
+    rf"[(\[{{][^()\[\]{{}}]*[)\]}}]|`[^`]*`"
+    rf"|(?P<separator>(?:\A|(?<!\s)\s+)[{_SIGNS}](?:\s+|\Z)| {{3,}})"
 )
 _NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
     ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
@@ -85,6 +88,7 @@ _EMPHASIS = re.compile(
     r"((?<!\w)(?:[*_]{1,3}|'{3})(?=\w)|(?<!\S)\*?\.\*)"
     rf"|(?<=\S)(?:[*_~]{{1,3}}|'{{3}}|(?:\[/(?:{BBCODE})\]){{1,3}})(?=\s|\Z)"
 )
+_EMPHASIS_SIGNS, _ASCII_QUOTES = frozenset("*_~["), str.maketrans("＂＇", "\"'")
 _AFTER_EMOJI = re.compile(  # before a capital, or several of them
     rf"(?<=[^\W_])\s(?:(?!{_HEART})(?:\d\ufe0f?\u20e3|[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*)\s+(?=[A-ZÀ-ÖØ-Þ])"
     rf"|(?:[{_EMOJI}]\ufe0f?){{2,}}\s+(?=[^\W\d_]))"
@@ -219,8 +223,9 @@ def _paragraphs(text: str, language: str) -> Iterator[str]:
 def _tables(text: str) -> Iterator[tuple[str, int]]:
     """Yield the mark between the fields of records, and its number in each, if two lines are alike or one is quoted."""
     for mark, no_record in _NO_RECORD.items():
-        lines = text.splitlines() if text.count(mark) > 1 else []
-        records = [line for line in lines if line.count(mark) > 1 and not no_record.search(line)]
+        if text.count(mark) < 2:
+            continue
+        records = [line for line in text.splitlines() if line.count(mark) > 1 and not no_record.search(line)]
         counts = Counter(line.count(mark) for line in records)
         counts.update(line.count(";") for line in records if mark == ";" and _QUOTED_FIELD.search(line))
         yield from ((mark, count) for count, lines_alike in counts.items() if lines_alike > 1)
@@ -232,15 +237,18 @@ def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
     An item has two characters or more and does not begin in lower case, or is a cell of a row of a table, or a field of
     a record such as `"Red hat";7,50;red` of one of the `tables` of the text. Others are parts of a formula or command.
     """
-    for mark, no_record in _NO_RECORD.items():
+    for mark, no_record in _NO_RECORD.items() if tables else ():
         if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
             yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
             return
     if any(sign in paragraph for sign in (" > ", " » ", " › ", " / ")) and _TRAIL.fullmatch(paragraph):
         yield from re.split("( [>»›/] )", paragraph)
         return
+    if "\n" in paragraph or ("   " not in paragraph and _SEPARATORS.isdisjoint(paragraph)):
+        yield paragraph
+        return
     items, begin = [""], 0
-    for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph else ():
+    for match in _SEPARATOR.finditer(paragraph):
         if match["separator"]:
             items[-1:] = [paragraph[begin : match.start()], match[0], ""]
             begin = match.end()
@@ -332,9 +340,11 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     panics anyway, the paragraph is one sentence. A Rust panic is a BaseException and must not end the service.
     """
     normalised = normalise_text(paragraph)
-    plain = plain_spaces(normalised.text).translate(str.maketrans("＂＇", "\"'"))
-    plain = plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
-    plain = _EMPHASIS.sub(lambda mark: ("/" if mark[1] else " ") * len(mark[0]), plain)
+    plain = normalised.text
+    if not plain.isascii():
+        plain = plain_spaces(plain).translate(_ASCII_QUOTES).encode("utf-8", "replace").decode()
+    if "'''" in plain or not _EMPHASIS_SIGNS.isdisjoint(plain):
+        plain = _EMPHASIS.sub(lambda mark: ("/" if mark[1] else " ") * len(mark[0]), plain)
     try:
         sentences: list[str] = sentencex.segment(primary_language(language), plain)
     except BaseException as error:

@@ -81,10 +81,11 @@ PLACEHOLDER = re.compile(
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
+_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{MONEY}{_EMOJI_CHARACTER}]"
 HINTS = (  # fast tests, without a match in most sentences without spans
-    re.compile(rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{MONEY}{_EMOJI_CHARACTER}]"),
     re.compile(
-        r"[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
+        rf"[A-Z.:;=/({_HINT[1:-1]}-](?:(?<={_HINT})"
+        r"|(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
         r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]|(?<=[:;=])['-]?[()\[\]DPp]|(?<==)"
         r"|(?<=et al\.)|(?<=\. cit\.)|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
     ),

@@ -33,7 +33,7 @@ _CODES = frozenset("ean gtin iban id isbn sku uid uri url uuid cs de el en fr ja
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
 _CODE_LINE = re.compile("|".join(_TABLES["lines"]))
 _FORMULA = re.compile(  # of single letters
-    r"(?=.*[\w)]\s?[=<>≤≥≠≈→⇒⇔∪∩⊂⊆∈×·±√∑∫+*/^-])(?:[\W\d_¹²³]|(?<![^\W\d_¹²³])[^\W\d_¹²³](?![^\W\d_¹²³]))+"
+    r"(?!\w?\W?[^\W\d_¹²³]{2})(?=.*[\w)]\s?[=<>≤≥≠≈→⇒⇔∪∩⊂⊆∈×·±√∑∫+*/^-])(?:[\W\d_¹²³]|(?<![^\W\d_¹²³])[^\W\d_¹²³](?![^\W\d_¹²³]))+"
 )
 _VOWELS = frozenset("aeiouy")
 _LETTER_WORDS = frozenset("Ia")

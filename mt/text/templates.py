@@ -28,7 +28,9 @@ _GO_BEGIN = re.compile(rf"\{{\{{-?\s*{_GO}")
 _CODE_BEGIN = re.compile(rf"\{{%-?\s*({_CODE})\b")
 _DIRECTIVE = re.compile(r"[@#](?:else|end\w*)")  # a word of prose unless the text has one that begins a block
 _FIRST_DIRECTIVE = re.compile(r"(?<!\w)[@#](?:if|for(?:each)?|isset|section|switch|unless|while)\s?\(")
-_OPENING = re.compile(r"\{[{%#:/a-z]|<[%?/#@]|\[%|\*\||[@#][efisuw]")
+_OPENING = re.compile(
+    r"[{<\[*@#](?:(?<=\{)[{%#:/a-z]|(?<=<)[%?/#@]|(?<=\[)%|(?<=\*)\||(?<=[@#])[efisuw])"
+)  # a fast test
 
 
 @dataclass(frozen=True, slots=True)

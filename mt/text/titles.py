@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
@@ -68,7 +69,7 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
                 begin, new = found.start("first"), f"{first[0]}{new}"
         translation = f"{translation[:begin]}{new}{translation[found.start('name') :]}"
         place = begin + len(new) + len(match["name"])
-    if target in _ADDRESS:
+    if target in _ADDRESS and any(map(translation.__contains__, chain.from_iterable(_TITLES[target]))):
         adjective, endings = _ADDRESS[target]
         translation = adjective.sub(lambda one: one[1] + endings[one[2] in _TITLES[target][1]], translation)
     return translation
@@ -107,7 +108,7 @@ def _pattern(language: str) -> re.Pattern[str]:
 def titled_names(text: str, language: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `_pattern`, without wives and initials: `seine Frau Anna`, `Richard M. Stallman`."""
     language = primary_language(language)
-    if not any(title in text for both in _TITLES.get(language, ()) for title in both):
+    if not any(map(text.__contains__, chain.from_iterable(_TITLES.get(language, ())))):
         return  # a fast test
     for match in _pattern(language).finditer(text):
         word = "".join(_WORD_BEFORE.findall(text[max(0, match.start() - _BESIDE) : match.start()]))

@@ -43,7 +43,7 @@ _SLASH = re.compile(  # black/white/red, but not and/or, km/h, TCP/IP, Lehrer/in
     r"[^\W\d_][a-zß-ÿ]{2,}(?:-[a-zß-ÿ]+)*(?:/(?!innen\b)[^\W\d_][a-zß-ÿ]{2,}){1,4}(?![\w/@]|[.-]\w)"
 )
 _TIGHT_GUILLEMET = re.compile(r"(?<=«)(?=[^\s»])|(?<=[^\s«])(?=»)")
-_SPACED_DASH = re.compile(r"\s[-–—]\s|\w[–—]\w")
+_SPACED_DASH = re.compile(r"[-–—](?:(?<=\s.)\s|(?<=\w[–—])\w)")
 _DIVIDED_COMPOUND = re.compile(r"([^\W\d_])- (?=[A-ZÄÖÜ][a-zäöüß])")  # Inline- Text, not Haus- und Gartentür
 _HYPHEN_AT_CODE = re.compile(r"(?<=[^\w\s-])- (?=[A-ZÄÖÜ][a-zäöüß])|(?<=\dx)- ")  # and 10x- faster
 _SPACED_GERMAN_QUOTE = re.compile(r"(?<=„) (?=\w)|(?<=[^\s„]) (?=“(?:[\s.,:;!?)]|\Z))")
@@ -130,7 +130,7 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     closes at its end is closed. The `!`, `?`, comma, colon or full stop that ends the source ends the translation. Runs
     such as `?!` are those of the source, if their numbers are equal.
     """
-    for literal in _LITERAL.findall(source):
+    for literal in _LITERAL.findall(source) if "'{" in source else ():
         quoted = rf"[„“\"'«‘] ?{re.escape(literal)} ?[“”\"'»’]"
         translation = f"'{literal}'".join(re.split(quoted, translation))
     translation = _SPACED_GERMAN_QUOTE.sub("", translation) if "„" in translation else translation

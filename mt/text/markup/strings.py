@@ -39,11 +39,12 @@ _SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the wo
 _MARKS = re.compile(
     "|".join(rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})" for name, before, words, after in _SYNTAXES)
 )
-_MARK = re.compile(r"[*_]|'{2}|\][(\[]|\[[/\[]|\\[a-z]")  # a fast test
+_MARK = re.compile(r"[*_'\]\[\\](?:(?<=[*_])|(?<=')'|(?<=\])[(\[]|(?<=\[)[/\[]|(?<=\\)[a-z])")  # a fast test
 _FIRST_MARK = re.compile(r"(?:\*{1,3}|'{2,3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")
 _LAST_MARK = re.compile(
     rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"
 )
+_LAST_SIGNS = frozenset("*'~_]-–—=#<>★☆")
 _SINGLE_QUOTED = re.compile(r"[‘‚]((?:[^‘’‚]|(?<=\w)’(?=\w))+)[’‘]")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _ANGLE = re.compile(r"<|&lt;")
@@ -100,7 +101,8 @@ def inner_range(sentence: str) -> Range:
     """Return the range of a sentence without single quotes, or marks of emphasis, around it or several sentences."""
     if quoted := _SINGLE_QUOTED.fullmatch(sentence):
         return quoted.span(1)
-    first, last = _FIRST_MARK.match(sentence), _LAST_MARK.search(sentence)
+    first = _FIRST_MARK.match(sentence)
+    last = _LAST_MARK.search(sentence) if sentence[-1:] in _LAST_SIGNS else None
     opening, closing = first[0] if first else "", last[0] if last else ""
     begin, end = len(opening), len(sentence) - len(closing)
     if opening == closing:  # a label such as **File** stays: models know these from documentation

@@ -51,11 +51,11 @@ async def translate_file(
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translated file, which is deleted after a while."""
     translations, documents = services.translations, services.documents
-    name = uploaded_name(body.file)
-    if not name:
+    if not (name := uploaded_name(body.file)):
         raise InvalidRequest.listing("empty file")
     if PurePath(name).suffix.lower() not in SUFFIXES:
-        raise InvalidRequest("Invalid request: file format not supported", accepted=", ".join(SUFFIXES))
+        accepted = f"{', '.join(SUFFIXES)}; save a mail as .html or .txt"
+        raise InvalidRequest("Invalid request: file format not supported", accepted=accepted)
     if problems := body.term_problems(body.source):
         raise InvalidRequest.listing(*problems)
     job = await job_without_texts(body, body.target, caller, services)

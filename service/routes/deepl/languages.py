@@ -1,4 +1,4 @@
-"""GET and POST /v2/languages, GET /v2/glossary-language-pairs, GET /v3/languages and /v3/languages/resources.
+"""GET and POST /v2/languages, GET /v2/glossary-language-pairs and GET /v3/languages.
 
 `type` is read from the query and from the body: DeepL's SDK sends it in the body of a GET.
 """
@@ -72,19 +72,6 @@ class ResourceLanguage(BaseModel):
     features: dict[str, FeatureStatus]
 
 
-class ResourceFeature(BaseModel):
-    """A feature of a resource, and whether the source, the target or both languages must support the feature."""
-
-    name: str
-    needs_source_support: bool
-    needs_target_support: bool
-
-
-class Resource(BaseModel):
-    name: str
-    features: list[ResourceFeature]
-
-
 class LanguagePair(BaseModel):
     source_lang: str
     target_lang: str
@@ -94,12 +81,6 @@ class LanguagePairs(BaseModel):
     supported_languages: list[LanguagePair]
 
 
-FEATURES = {
-    "tag_handling": ResourceFeature(name="tag_handling", needs_source_support=True, needs_target_support=True),
-    "glossary": ResourceFeature(name="glossary", needs_source_support=True, needs_target_support=True),
-    "formality": ResourceFeature(name="formality", needs_source_support=False, needs_target_support=True),
-    "auto_detection": ResourceFeature(name="auto_detection", needs_source_support=True, needs_target_support=False),
-}
 RESOURCES = {
     "translate_text": ("tag_handling", "glossary", "formality", "auto_detection"),
     "translate_document": ("glossary", "formality", "auto_detection"),
@@ -107,6 +88,8 @@ RESOURCES = {
     "translation_memory": (),
 }
 """DeepL's resources that the service has, with the names of each resource's features."""
+SOURCE_FEATURES = {"tag_handling", "glossary", "auto_detection"}  # features that a source language supports
+TARGET_FEATURES = {"tag_handling", "glossary", "formality"}
 
 LanguagesFields = Annotated[LanguagesBody, Depends(BodyReader(LanguagesBody, JSON, URLENCODED))]
 ResourceFields = Annotated[ResourceBody, Depends(BodyReader(ResourceBody))]
@@ -150,31 +133,17 @@ async def languages_of_resource(
     caller: CallerDependency, body: ResourceFields, services: ServicesDependency
 ) -> list[ResourceLanguage]:
     """List the languages of a resource, such as `translate_text`, with the features that each language supports."""
-    resource = body.resource
-    if resource not in RESOURCES:
+    if body.resource not in RESOURCES:
         return []
     listed = []
     for code, name, is_source, is_target in resource_languages(services.translations.routes):
-        features = [FEATURES[feature] for feature in RESOURCES[resource]]
-        supported = {
-            feature.name: FeatureStatus()
-            for feature in features
-            if (is_source and feature.needs_source_support) or (is_target and feature.needs_target_support)
-        }
+        supported = (SOURCE_FEATURES if is_source else set()) | (TARGET_FEATURES if is_target else set())
         if not supports_formality(code):
-            supported.pop("formality", None)
+            supported -= {"formality"}
+        features = {feature: FeatureStatus() for feature in RESOURCES[body.resource] if feature in supported}
         listed.append(
             ResourceLanguage(
-                lang=code, name=name, usable_as_source=is_source, usable_as_target=is_target, features=supported
+                lang=code, name=name, usable_as_source=is_source, usable_as_target=is_target, features=features
             )
         )
     return listed
-
-
-@router.get("/v3/languages/resources")
-async def resources(caller: CallerDependency) -> list[Resource]:
-    """List the resources, such as `translate_text`, with the features of each resource."""
-    return [
-        Resource(name=name, features=[FEATURES[feature] for feature in features])
-        for name, features in RESOURCES.items()
-    ]

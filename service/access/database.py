@@ -136,6 +136,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
     ),
     ("ALTER TABLE memories ADD COLUMN ready INTEGER NOT NULL DEFAULT 1",),  # 0 during the upload that creates a memory
+    ("ALTER TABLE documents DROP COLUMN suspect",),  # `attempts` counts all attempts
 )
 """SQL that updates the schema from each version to the next. Released statements never change; append new ones."""
 

@@ -47,7 +47,7 @@ CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
 SMALL_BYTES = 100_000  # a document of at most this size waits only for other documents of its caller
 FETCHED_SECONDS = 60.0  # time in which a document can be downloaded again, as the first download may have failed
-MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times while translating only this document
+MAX_ATTEMPTS = 4  # a document fails after the service has ended this many times while translating it
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _Task:
 
     name: str
     content: bytes
-    attempts: int  # number of attempts while no other document was translated, including this attempt
+    attempts: int  # number of attempts, including this one
     owner: str
     created: float  # seconds since 1970
     job: bytes  # JSON, see job_to_json
@@ -128,9 +128,9 @@ class DocumentJobs:
     async def open(self) -> AsyncIterator[None]:
         """Translate documents while the context is open, first those that an earlier process has not finished."""
         unfinished = await self._database.write(_unfinished)
-        self._suspects = [self._start(id, self._alone(id)) for id, _, _, suspect in unfinished if suspect]
-        for id, owner, size, suspect in unfinished:
-            if not suspect:
+        self._suspects = [self._start(id, self._alone(id)) for id, _, _, attempts in unfinished if attempts]
+        for id, owner, size, attempts in unfinished:
+            if not attempts:
                 self._begin(id, owner, size)
         cleanup = asyncio.create_task(self._clean_up())
         try:
@@ -237,7 +237,7 @@ class DocumentJobs:
     async def _alone(self, id: str) -> None:
         """Translate a document while no other document is translated: it may have crashed an earlier process."""
         async with self._one:
-            await self._work(id, alone=True)
+            await self._work(id)
 
     async def _beside_others(self, id: str, rooms: Sequence[asyncio.Semaphore]) -> None:
         if self._suspects:
@@ -245,11 +245,11 @@ class DocumentJobs:
         async with AsyncExitStack() as stack:
             for room in rooms:
                 await stack.enter_async_context(room)
-            await self._work(id, alone=False)
+            await self._work(id)
 
-    async def _work(self, id: str, alone: bool) -> None:
+    async def _work(self, id: str) -> None:
         """Translate a document and store the result."""
-        task = await self._write(lambda connection: _begin_attempt(connection, id, alone))
+        task = await self._write(partial(_begin_attempt, id=id))
         if task is None:
             return
         self._attempted.add(id)
@@ -308,29 +308,26 @@ _DELETE_FAILED = (  # deletes the failed documents of one caller, except the lat
 
 
 def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int]]:
-    """Return (id, owner, bytes, suspect) of unfinished documents, the oldest first. `suspect`: see `_begin_attempt`."""
-    query = f"SELECT id, owner, length(content), suspect FROM documents WHERE {UNFINISHED} ORDER BY created"
+    """Return (id, owner, bytes, attempts) of unfinished documents, the oldest first."""
+    query = f"SELECT id, owner, length(content), attempts FROM documents WHERE {UNFINISHED} ORDER BY created"
     return list(connection.execute(query))
 
 
-def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Task | None:
-    """Record an attempt and return the document; None if it is deleted, or if another process has translated it.
+def _begin_attempt(connection: sqlite3.Connection, id: str) -> _Task | None:
+    """Count an attempt and return the document; None if it is deleted, or if another process has translated it.
 
-    If `alone` is false, the document is recorded as a suspect: if the process ends meanwhile, one of the documents that
-    it translates may be the cause, and the next process translates each of them alone. If `alone` is true, the attempt
-    is counted: if the process ends again, this document is the likely cause.
+    If the process ends meanwhile, one of the documents that it translates may be the cause: the next process translates
+    each of them alone. If it ends again, this document is the likely cause.
     """
-    change = "attempts = attempts + 1" if alone else "suspect = 1"
-    connection.execute(f"UPDATE documents SET {change} WHERE id = ? AND {UNFINISHED}", (id,))
-    query = f"SELECT name, content, attempts, owner, created, job FROM documents WHERE id = ? AND {UNFINISHED}"
-    row = connection.execute(query, (id,)).fetchone()
+    update = f"UPDATE documents SET attempts = attempts + 1 WHERE id = ? AND {UNFINISHED}"
+    columns = "name, content, attempts, owner, created, job"
+    row = connection.execute(f"{update} RETURNING {columns}", (id,)).fetchone()
     return None if row is None else _Task(*row)
 
 
 def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Undo `_begin_attempt` for the documents `ids`, because an orderly end of the service interrupts them."""
-    undone = "attempts = max(attempts - 1, 0), suspect = attempts > 0"
-    update = f"UPDATE documents SET {undone} WHERE id = ? AND {UNFINISHED}"
+    update = f"UPDATE documents SET attempts = attempts - 1 WHERE id = ? AND attempts > 0 AND {UNFINISHED}"
     connection.executemany(update, [(id,) for id in ids])
 
 

@@ -140,7 +140,7 @@ async def test_one_that_kills_the_service_does_so_only_so_often(path: Path, kill
     async with lived(path, translator, killed=killed) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
         await has(translator, 1)
-    for times in range(2, module.MAX_ATTEMPTS + 2):  # the first attempt was not alone
+    for times in range(2, module.MAX_ATTEMPTS + 1):
         async with lived(path, translator, killed=killed):
             await has(translator, times)
     translator.go.set()
@@ -234,7 +234,7 @@ async def test_the_service_ends_though_its_store_is_locked(path: Path, monkeypat
         await has(translator, 1)
         other.execute("BEGIN IMMEDIATE")
     other.execute("ROLLBACK")
-    assert other.execute("SELECT suspect, done, error FROM documents").fetchall() == [(1, 0, "")]
+    assert other.execute("SELECT attempts, done, error FROM documents").fetchall() == [(1, 0, "")]
 
 
 async def test_what_an_earlier_process_charged_is_given_back() -> None:

@@ -102,7 +102,7 @@ CEILINGS = {
     "service.translation": 2_011,
     "service.verbs": 357,
     "service.workers": 2_438,
-    "service": 2_333,
+    "service": 2_340,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

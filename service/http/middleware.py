@@ -190,6 +190,7 @@ class RequestLimitMiddleware:
         self.settings = settings
         self._buffered = 0  # bytes of all bodies in memory
         self._garbage = RequestGarbage()
+        self._hosts = frozenset(settings.accepted_hosts)
         self._starts, self._probe_starts = FairSemaphore(1), FairSemaphore(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -234,7 +235,7 @@ class RequestLimitMiddleware:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         host = host_name(hosts[0]) if hosts else ""
-        if not {"*", host} & {*self.settings.accepted_hosts} and not is_address(host):
+        if self._hosts.isdisjoint(("*", host)) and not is_address(host):
             raise InvalidRequest.listing(
                 f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"
             )

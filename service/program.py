@@ -19,11 +19,12 @@ page, while it answers requests. If a model or a setting cannot be used, it exit
 
 import argparse
 import asyncio
+import select
 import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
@@ -65,6 +66,7 @@ GROUPS = {
 """Headings of the groups of settings in the help. The key is the first setting of a group."""
 
 PLACEHOLDERS = {"model": "MODEL[,MODEL]", "models": "DIR", "database": "FILE"}
+BACKLOG_SECONDS = 1  # longest time in which connections are accepted after all requests are done
 SHUTDOWN_SECONDS = 5  # time to send the last answers after all requests are done
 
 
@@ -173,7 +175,8 @@ async def serve(settings: Settings) -> None:
             signals.serve(fleet, server.stop)
             await preparing
             await anyio.sleep(0)  # loads anyio's modules, which would delay the first streamed answer
-            await server.serve(sockets=[listener, *(listener.dup() for _ in range(1, ACCEPTS))])
+            accepts = min(ACCEPTS, limit // 4)  # each needs descriptors: its own and those of connections to be closed
+            await server.serve(sockets=[listener, *(listener.dup() for _ in range(1, accepts))])
             stats = await fleet.fresh_stats()
             structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
 
@@ -214,6 +217,18 @@ class HttpServer(uvicorn.Server):
             structlog.get_logger().info("listening", host=host, port=port)
         shorten_pauses()
         self.listening.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer the connections that wait in the kernel, which would reset them, and then close the sockets."""
+        waiting = select.poll()
+        for listener in sockets or ():
+            waiting.register(listener, select.POLLIN)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BACKLOG_SECONDS):
+                while waiting.poll(0):
+                    await asyncio.sleep(0)
+        await asyncio.sleep(0.1)  # the requests of the last ones are read
+        await super().shutdown(sockets)
 
     async def stop(self) -> None:
         """Wait until the server listens, then stop it. uvicorn does not close an application that is still starting."""

@@ -247,13 +247,28 @@ def test_the_connection_without_a_head_that_has_waited_longest_makes_room() -> N
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.parametrize("before", [b"", GET + b"\r\n"], ids=["first", "pipelined"])
+def test_unfinished_bodies_make_room_the_oldest_first(before: bytes) -> None:
+    with Service(limit=5) as service, contextlib.ExitStack() as stack:
+        unfinished = []
+        for _ in range(5):
+            unfinished.append(stack.enter_context(service.connect()))
+            unfinished[-1].settimeout(5)
+            unfinished[-1].sendall(before + POST + b"Content-Length: 2\r\n\r\n")
+            service.until(lambda: service.busy == len(unfinished))
+        assert service.send(GET + b"\r\n", 1)[0] == [200]
+        assert statuses(read_all(unfinished[0])) == [200] * bool(before)
+        unfinished[-1].sendall(b"hi")
+        service.until(lambda: len(service.connections.receiving) == 3)
+
+
 def test_a_new_connection_is_closed_while_all_others_are_busy() -> None:
     with Service(limit=2) as service:
         busy = []
         for _ in range(2):
             busy.append(service.connect())
-            busy[-1].sendall(POST + b"Content-Length: 2\r\n\r\n")
-            service.until(lambda: service.busy == len(busy))
+            busy[-1].sendall(POST.replace(b"/echo", b"/wait?turns=1000") + b"Content-Length: 2\r\n\r\nhi")
+            service.until(lambda: service.begun == len(busy))
         assert service.send(GET + b"\r\n", 1)[0] == []
         busy.pop().close()
         service.until(lambda: service.busy == len(busy))

@@ -203,6 +203,8 @@ def open_logs(as_json: bool) -> Iterator[None]:
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # The middleware has logged why an answer is not complete.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: "without completing response" not in record.msg)
     try:
         yield
     finally:

@@ -153,7 +153,11 @@ class RequestLogMiddleware:
             if status == 0:
                 await error_response(scope, Unavailable(SHUTTING_DOWN))(scope, receive, send_with_headers)
         except Exception as error:
-            structlog.get_logger().error("failed", request_id=request_id, location=error_location(error))
+            reason = error.__cause__
+            if status and isinstance(reason, ServiceError) and not isinstance(reason, InternalError):
+                record.code = reason.code  # of a download that has begun, for example of a memory deleted meanwhile
+            else:
+                structlog.get_logger().error("failed", request_id=request_id, location=error_location(error))
             if status == 0:
                 await error_response(scope, InternalError(error_location(error)))(scope, receive, send_with_headers)
         self._ended(scope, status, time.perf_counter() - started, record)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,11 @@ from threading import Event
 import pytest
 import structlog
 from fastapi import FastAPI, Request
+from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from service.errors import HEAD_BYTES
+from service.errors import HEAD_BYTES, NotFound
 from service.http.admission import RequestGate
 from service.http.connections import MAX_HEADERS, MAX_PIPELINED, Connections
 from service.http.middleware import install_middleware
@@ -58,6 +59,14 @@ class Service(AppThread):
         async def large() -> str:
             self.begun += 1
             return "a" * 10_000_000  # more than the kernel's buffers
+
+        @app.get("/deleted")
+        async def deleted() -> StreamingResponse:
+            async def parts() -> AsyncIterator[str]:
+                yield "a"
+                raise NotFound("deleted meanwhile")
+
+            return StreamingResponse(parts())
 
         @app.post("/wait")
         async def wait(request: Request, turns: int) -> str:
@@ -210,6 +219,15 @@ def test_a_refused_request_has_an_id_and_a_short_line(
     (line,) = [line for line in lines if line["event"] == "request"]
     assert (line["status"], line["method"]) == (status, "other")
     assert len(json.dumps(line)) < 300
+
+
+def test_a_download_of_what_is_deleted_meanwhile_is_broken_off_and_is_no_defect(service: Service) -> None:
+    structlog.reset_defaults()
+    with capture_logs() as lines:
+        statuses, closed, received = service.send(GET.replace(b"echo", b"deleted") + b"\r\n")
+    assert (statuses, closed) == ([200], True)
+    assert received.endswith(b"\r\n\r\n1\r\na\r\n")  # without the last chunk, of which clients make an error
+    assert [(line["event"], line["status"], line["code"]) for line in lines] == [("request", 200, "not_found")]
 
 
 def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service) -> None:

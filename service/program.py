@@ -43,7 +43,7 @@ from service.app import create_app
 from service.freed_memory import return_large_blocks
 from service.http.connections import ACCEPTS, BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
-from service.logs import open_logs
+from service.logs import open_logs, print_error
 from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(serve(settings))
     except MTError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_error(error)
         return 2
     except KeyboardInterrupt:
         return 130

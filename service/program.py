@@ -24,7 +24,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
@@ -202,37 +202,30 @@ def load_tables() -> None:
 class HttpServer(uvicorn.Server):
     """A uvicorn server that logs its port and leaves signals to `SignalHandlers`."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for listener in (sockets or [])[:1]:  # the others have the same address
-            host, port = listener.getsockname()[:2]
-            structlog.get_logger().info("listening", host=host, port=port)
+        host, port = self.servers[0].sockets[0].getsockname()[:2]  # the others have the same address
+        structlog.get_logger().info("listening", host=host, port=port)
         shorten_pauses()
-        self.listening.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer the connections that wait in the kernel, which would reset them, and then close the sockets."""
-        waiting = select.poll()
+        waiting, end = select.poll(), time.monotonic() + BACKLOG_SECONDS
         for listener in sockets or ():
             waiting.register(listener, select.POLLIN)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(BACKLOG_SECONDS):
-                while waiting.poll(0):
-                    await asyncio.sleep(0)
+        while waiting.poll(0) and time.monotonic() < end:
+            await asyncio.sleep(0)
         await asyncio.sleep(0.1)  # the requests of the last ones are read
         await super().shutdown(sockets)
 
     async def stop(self) -> None:
         """Wait until the server listens, then stop it. uvicorn does not close an application that is still starting."""
-        await self.listening.wait()
+        while not self.started:
+            await asyncio.sleep(0.01)
         self.should_exit = True
 
 

@@ -5,7 +5,6 @@ The method `of` of a response returns the response to a request, with the values
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import partial
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
@@ -88,8 +87,6 @@ class TermFields(RequestFields):
     def _no_misspelt_field(cls, fields: Any) -> Any:
         """Refuse search options that are no fields, and names like those of extensions; ignore other unknown fields."""
         unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
-        if not unknown:
-            return fields
         extensions = [name for name in cls.model_fields if name not in _CONTRACT]
         if refused := ", ".join(sorted(_SEARCH_OPTIONS.intersection(unknown))):
             message = "a request cannot set {names}; accepted: {extensions}"
@@ -279,8 +276,14 @@ class TargetResponse(BaseModel):
     @classmethod
     def of(cls, request: TranslateRequest, answers: Sequence[Answer]) -> Self:
         """Return the response for one target."""
-        values = partial(_values, request, answers)
-        segments = partial(_segments, request)
+
+        def values(value: Callable[[Answer], object]) -> Any:
+            listed = [value(answer) for answer in answers]
+            return listed[0] if isinstance(request.q, str) else listed
+
+        def segments(answer: Answer) -> list[SegmentResponse]:
+            return [SegmentResponse.of(request, sentence) for sentence in answer.sentences]
+
         return cls(
             translatedText=values(lambda answer: answer.text),
             detectedLanguage=values(_detected_language) if request.source == AUTO else None,
@@ -292,15 +295,6 @@ class TargetResponse(BaseModel):
             models=values(lambda answer: list(answer.models)) if request.model is not None else None,
             segments=values(segments) if request.lists_segments else None,
         )
-
-
-def _values(request: TranslateRequest, answers: Sequence[Answer], value: Callable[[Answer], object]) -> Any:
-    listed = [value(answer) for answer in answers]
-    return listed[0] if isinstance(request.q, str) else listed
-
-
-def _segments(request: TranslateRequest, answer: Answer) -> list[SegmentResponse]:
-    return [SegmentResponse.of(request, sentence) for sentence in answer.sentences]
 
 
 def _detected_language(answer: Answer) -> DetectedLanguage:

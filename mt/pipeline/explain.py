@@ -4,6 +4,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from mt.pipeline.driver import AttentionCall
 from mt.pipeline.results import Alternative, AttentionMap, ExplainOptions
 from mt.pipeline.variants import SentenceContext
@@ -98,7 +100,9 @@ class Explainer:
         tokenizer, begin = self.context.tokenizer, len(self.context.prefix)
         source = tuple(tokenizer.pieces(pair.ids[0]))
         target = tuple(tokenizer.target.pieces((*pair.ids[1][begin:], EOS)))
-        return AttentionMap(source, target, _rounded(attention.weights[:, :, begin:].tolist()))
+        return AttentionMap(
+            source, target, np.round(attention.weights[:, :, begin:].astype(float), WEIGHT_DIGITS).tolist()
+        )
 
     def _links(self, pair: ReducedPair, attention: CrossAttention) -> Sequence[Link]:
         tokenizers = (self.context.tokenizer, self.context.tokenizer.target)
@@ -153,10 +157,3 @@ def find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
     for span in spans:
         if copies[span.text]:
             yield span.kind, ((span.begin, span.end), copies[span.text].popleft())
-
-
-def _rounded(weights: list[list[list[list[float]]]]) -> tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]:
-    return tuple(
-        tuple(tuple(tuple(round(weight, WEIGHT_DIGITS) for weight in row) for row in head) for head in layer)
-        for layer in weights
-    )

@@ -58,7 +58,7 @@ class AttentionMap:
 
     source: tuple[str, ...]
     target: tuple[str, ...]
-    weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
+    weights: list[list[list[list[float]]]]
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,11 +1,9 @@
 """Translation of one sentence by a coroutine that awaits searches and repairs their results."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 
 from mt.errors import RequestError
 from mt.languages import likely_script
@@ -25,12 +23,12 @@ from mt.pipeline.variants import (
     restore,
 )
 from mt.text import casing, names, places, protect, repetition, schedules, segment, symbols, titles
-from mt.text.alignment import Range
+from mt.text.alignment import Range, split_ranges
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
 from mt.text.terms import without_copies
-from mt.text.typography import space_copied_slashes
+from mt.text.typography import QUOTES, lost_quotations, space_copied_slashes, write_quotations
 
 NO_REPEAT_NGRAM = 3  # in the second search, which follows a repetitive translation
 LEAST_TOKENS = 18  # sources of fewer are not checked for omitted clauses: models rarely omit any; the check takes time
@@ -96,12 +94,32 @@ async def translate_sentence(
 
     alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
     best = alternatives[0]
+    if not context.options.sample and (quoted := lost_quotations(sentence, best.text, kept)):
+        alternatives = await _translate_quotations(sentence, quoted, best.text, context, kept) or alternatives
+        best = alternatives[0]
     if context.options.sample or not (best.omitted or (not is_part and repetition.is_too_short(sentence, best.text))):
         return alternatives
     longest = max(1, len(sentence) * 2 // 3)
     halves = await _translate_in_parts(sentence, lambda part: len(part) <= longest, context, kept)
     longer = halves and repetition.text_width(halves[0].text) > repetition.text_width(best.text)
     return halves if longer else alternatives
+
+
+async def _translate_quotations(
+    sentence: str, quoted: Sequence[Range], draft: str, context: SentenceContext, kept: Sequence[Range]
+) -> tuple[Alternative, ...]:
+    """Translate a sentence and, apart from it, the quotations that its `draft` lost. Return () if this does not help.
+
+    The draft may have all the words without any marks, as documentation has those of a user interface.
+    """
+    words = {sentence[begin:end]: "" for begin, end in quoted}
+    for text in words:
+        words[text] = (await translate_sentence(text, context, is_part=True))[0].text
+    if QUOTES.isdisjoint(draft) and all(text.casefold() in draft.casefold() for text in words.values()):
+        return ()
+    alternatives = await translate_sentence(sentence, context, [*kept, *quoted], is_part=True)
+    alternatives = tuple(with_text(one, write_quotations(one.text, words)) for one in alternatives)
+    return () if lost_quotations(sentence, alternatives[0].text) else alternatives
 
 
 async def _translate_terms(
@@ -256,39 +274,12 @@ async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Altern
     return tuple(map(context.alternative, result.hypotheses))
 
 
-def split_ranges(ranges: Sequence[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
-    """Divide ranges of a text among the consecutive parts of the text.
-
-    Return, for each part, its ranges, as offsets from its beginning. A range that extends over several is divided.
-    """
-    if not ranges:
-        return [()] * len(parts)
-    ranges_of: list[list[Range]] = [[] for _ in parts]
-    ends = list(accumulate(map(len, parts)))
-    for begin, end in ranges:
-        for number in range(bisect_right(ends, begin), len(parts)):
-            offset = ends[number] - len(parts[number])
-            if offset >= end:
-                break
-            overlap = max(begin, offset) - offset, min(end, ends[number]) - offset
-            if overlap[0] < overlap[1]:
-                ranges_of[number].append(overlap)
-    return list(map(tuple, ranges_of))
-
-
 def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Convert ranges of a sentence to ranges of `text`, which is the same sentence in another letter case.
-
-    If the lengths of `text` and `sentence` differ, ranges whose characters `text` does not contain are left out.
-    """
+    """Convert ranges of a sentence to ranges of `text`, the same sentence in another letter case, without lost ones."""
     if len(text) == len(sentence):
         return tuple(ranges)
-    moved: list[Range] = []
-    for begin, end in sorted(ranges):
-        place = text.find(sentence[begin:end], min(begin, moved[-1][1] if moved else begin))
-        if place >= 0:
-            moved.append((place, place + end - begin))
-    return tuple(moved)
+    found = ((text.find(sentence[begin:end]), end - begin) for begin, end in ranges)
+    return tuple((begin, begin + length) for begin, length in found if begin >= 0)
 
 
 def _lost_copies(decoded: DecodedVariant) -> Set[str]:
@@ -307,6 +298,7 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
     languages = context.source, context.target
     lost = schedules.lost_ranges(variant.text, text, languages, variant.kept)
+    lost += schedules.lost_dates(variant.text, text, languages)
     lost += places.lost_places(variant.text, text, languages)
     if likely_script(context.target) in ("Latn", ""):
         lost += names.lost_names(variant.text, text) + titles.lost_titled_names(variant.text, text, context.source)
@@ -366,15 +358,23 @@ async def _translate_in_parts(
 
 
 def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of `Weight: 4.5 kg`, whose label is a phrase, and `Dear {name}, thank you.`, otherwise []."""
-    if ", " in sentence and (end := titles.end_of_greeting(sentence, protect.find_spans(sentence, kept))):
-        return [TextPart(sentence[:end], False), TextPart(" ", True), TextPart(sentence[end + 1 :], False)]
-    label, colon, rest = sentence.partition(": ")
-    if not (colon and rest.strip() and context.phrases) or any(begin < len(label) for begin, _ in kept):
+    """Return the parts of `Weight: 4.5 kg`, whose label is a phrase or a given name, and of a greeting, otherwise [].
+
+    A greeting, such as `Dear {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
+    """
+    end = titles.end_of_greeting(sentence, protect.find_spans(sentence, kept)) if ", " in sentence else 0
+    label, colon, _ = sentence.partition(": ")
+    is_name = bool(colon) and not end and names.is_given_name(label.rstrip())
+    if not (end or colon):
+        label, comma, _ = sentence.partition(", ")
+        colon = comma * (titles.is_greeting(label.partition(" ")[0]) and label.count(" ") > 1)
+    if colon and not end and not any(begin < len(label) for begin, _ in kept):
+        is_phrase = context.phrases and context.phrases.translate(label, context.source, context.target)
+        end = (len(label) + 1) * (is_name or bool(is_phrase))
+    if not end or not sentence[end:].strip():
         return []
-    if not context.phrases.translate(label, context.source, context.target):
-        return []
-    return [TextPart(f"{label}:", kept=False), TextPart(" ", kept=True), TextPart(rest, kept=False)]
+    text = f"{label.rstrip()}:" if is_name else sentence[:end]
+    return [TextPart(text, kept=is_name), TextPart(" ", kept=True), TextPart(sentence[end + 1 :], kept=False)]
 
 
 async def _translate_parts(

@@ -136,7 +136,7 @@ class SentenceTranslator:
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         languages = self.context.source, self.context.target
-        translation = mend_names(sentence, mend_marks(sentence, translation, self.context.target), languages)
+        translation = mend_names(sentence, mend_marks(sentence, translation, self.context.target), languages, kept)
         if '"' in translation:
             translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = space_guillemets(sentence, translation, self.context.target)

@@ -15,11 +15,10 @@ from mt.pipeline.driver import DecodeCall, EngineAnswer, Routine
 from mt.pipeline.explain import Explainer, Explanation
 from mt.pipeline.memory import exact_translation
 from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
-from mt.pipeline.sentence import split_ranges
 from mt.pipeline.sentence_translator import SentenceTranslator, TranslatedSentence
 from mt.pipeline.variants import join_alternatives
 from mt.text import protect, segment
-from mt.text.alignment import Range
+from mt.text.alignment import Range, split_ranges
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text

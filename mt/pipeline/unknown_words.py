@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mt.languages import primary_language
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention
-from mt.text import casing
+from mt.text import casing, protect
 from mt.text.alignment import piece_offsets
 from mt.text.phrases import Phrases
 from mt.tokenizer import SPACE_MARK
@@ -81,8 +81,9 @@ async def replace_guesses(
     attention = await piece_attention(decoded, 0, context)
     text, copied = alternatives[0].text, []
     for guess, word in _guesses(written, target, _origins(source, target, np.asarray(attention.weights))):
-        places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]  # not in code
-        if len(places) == 1:
+        places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
+        code = protect.find_translated_spans(text, variant.spans)
+        if len(places) == 1 and not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):
             begin, end = places[0].span()
             has_capital = begin == 0 if word.phrase else not guess.islower()
             instead = word.phrase or word.text

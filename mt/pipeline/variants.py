@@ -206,13 +206,10 @@ class DecodedVariant:
         cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext
     ) -> "DecodedVariant | None":
         """Return the n-best list without the alternatives that damage a stand-in, or None if no alternative is left."""
-        alternatives, hypotheses = [], []
-        for hypothesis in result.hypotheses:
-            written = context.alternative(hypothesis, variant.spans)
-            if put_back(written.text, variant.stripped.text, variant.stand_ins, context.target) is not None:
-                alternatives.append(written)
-                hypotheses.append(hypothesis)
-        return cls(variant, request, tuple(alternatives), tuple(hypotheses)) if alternatives else None
+        pairs = [(context.alternative(hypothesis, variant.spans), hypothesis) for hypothesis in result.hypotheses]
+        source, stand_ins = variant.stripped.text, variant.stand_ins
+        pairs = [pair for pair in pairs if put_back(pair[0].text, source, stand_ins, context.target) is not None]
+        return cls(variant, request, *map(tuple, zip(*pairs, strict=True))) if pairs else None
 
     @property
     def best(self) -> Alternative:

@@ -31,6 +31,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     "first": "\\A{}",
     "anywhere": "{}",
     "before_word": "{}",
+    "after_pronoun": r"(?:(?<=\bI )|(?<=\b[Ii]ch )|(?<=\b[Jj]e )|(?<=\b[Jj]['’])){}(?= [\w'’@])",
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",
     "before_name": rf"(?:\A|(?<=[,;:(]{_SPACE})|{_NO_NAME}){{}}(?={_SPACE}(?!L[ae]s?\b)[A-ZÀ-ÖØ-Þ][^\W\d_])",
     "before_number": f"{{}}{_BEFORE}",
@@ -50,10 +51,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
 }
 _PREPOSITIONS = ("before_word", "before_long_word", "before_name")
 _DOUBTFUL = ("before_code", "before_date", "before_french_date", "in_reference")
-_PREDICATE = re.compile(r"\b(?:is|are|was|were|ist|sind|war|waren|est|sont|était)\s+(?!M+\.)\S*\s*\Z")  # Lunch is incl.
-_NEW_SENTENCE = re.compile(
-    r"(?:I|We|You|He|She|It|They|The|This|There|Wir|Ich|Er|Sie|Es|Das|Nous|Je|Il|Elle|Ils|Le|La|Les|Vous)\b"
-)
+_PREDICATE, _NEW_SENTENCE = map(re.compile, read_tables("patterns.toml")["abbreviations"].values())
 _AFTER_NOUN = re.compile(rf"{_NEW_SENTENCE.pattern}|(?:Der|Die|Dann|Danach)\b")  # lt. Der Spiegel
 
 

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -268,3 +268,23 @@ def piece_offsets(pieces: Sequence[str], mark: str) -> list[int]:
             begins.append(place + (space and number > 0))
             place += len(piece) - (space and number == 0)
     return begins
+
+
+def split_ranges(ranges: Sequence[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
+    """Divide ranges of a text among the consecutive parts of the text.
+
+    Return, for each part, its ranges, as offsets from its beginning. A range that extends over several is divided.
+    """
+    if not ranges:
+        return [()] * len(parts)
+    ranges_of: list[list[Range]] = [[] for _ in parts]
+    ends = list(accumulate(map(len, parts)))
+    for begin, end in ranges:
+        for number in range(bisect_right(ends, begin), len(parts)):
+            offset = ends[number] - len(parts[number])
+            if offset >= end:
+                break
+            overlap = max(begin, offset) - offset, min(end, ends[number]) - offset
+            if overlap[0] < overlap[1]:
+                ranges_of[number].append(overlap)
+    return list(map(tuple, ranges_of))

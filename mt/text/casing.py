@@ -10,10 +10,12 @@ from mt.text.alignment import Range, is_wide
 from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 from mt.text.titles import titled_names
-from mt.text.word_tables import read_words
+from mt.text.word_tables import read_tables, read_words
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_INITIAL = re.compile(r"\b[^\W\d_]\. ?(?=[^\W\d_])|\w\.[^\W\d_]")  # J. R. R. Tolkien and System.Data
+_INITIAL, _SINGLE_CODE, _AFTER_NUMBER, _PROHIBITION, _TITLE = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["casing"].values()
+)
 _FIRST_WORD = re.compile(r"[\W_]*([^\W\d_][^\s]*)")
 _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most sentences with a long word in lower case
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
@@ -22,13 +24,6 @@ _ENGLISH_ME = re.compile(r"I\b(?!\.)")
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 # A letter with a meaning of its own: G 1/2", Plan B, Size: M, L, (B × H). In other languages, single letters are words.
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
-_SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]| [×x] [A-Z\d]|\.?$)")
-_AFTER_NUMBER = re.compile(r"(?<=\d )(?:\w\w?|[JF]\w+uary|March|April|May|June|July|August|\w+ember|October)\b")
-_PROHIBITION = re.compile(r"No [a-z]+(?: [a-z]+)?[.!]*")  # No food! was read as food
-_TITLE = re.compile(
-    r"\b(?i:dr|madame|mademoiselle|mlle|mme|monsieur|mrs?|ms|prof)\b\.?(?: (?!and\b|et\b|und\b)\w)?"
-    r"|\b(?:herrn?|frau)(?= [A-ZÄÖÜ])|(?:\A|(?<=[a-zé] ))[Mm]\. \w"
-)
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS, _NO_ACRONYMS = read_words("casing.toml").values()
 _STOPS = frozenset(".。")
@@ -65,7 +60,7 @@ def lower_capitals(
         return None
     fixed = {word for word in long if _is_code(word) or is_mixed_case(word)}
     lowered = _lower_words(sentence, words, language, fixed, pieces=pieces)
-    return _TITLE.sub(lambda title: title[0].title(), lowered)
+    return str(_TITLE.sub(lambda title: title[0].title(), lowered))
 
 
 def raise_capitals(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
@@ -102,8 +97,8 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
 
 
 def lower_all(sentence: str, language: str, kept: Sequence[Range] = ()) -> str:
-    """Return a sentence with its words in lower case, except codes, mixed-case words and the ranges `kept`."""
-    words = _free_words(sentence, language, kept)
+    """Return a sentence, unless it has a title, in lower case, except codes, mixed-case words and the ranges `kept`."""
+    words = [] if any(titled_names(sentence, language)) else _free_words(sentence, language, kept)
     return _lower_words(sentence, words, language, _fixed(words), is_headline=False)
 
 

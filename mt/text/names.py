@@ -18,6 +18,10 @@ def is_name(text: str) -> bool:
     return match is not None and _is_name(match["surname"], match["first"] or match["given"], match["given"])
 
 
+def is_given_name(text: str) -> bool:
+    return text in read_words("names.toml")["given"]
+
+
 def lost_names(source: str, translation: str) -> list[Range]:
     """Return the ranges of the names in a source that have a known surname, which the translation lacks.
 

@@ -39,19 +39,10 @@ _HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gar
 )
 
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
-_GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehrer*in, der/die Lehrer/in
-    r"(?<![\w./:@-])(?P<plural>[A-ZÄÖÜ][a-zäöüß]{2,40})"
-    r"(?:(?:[:*·]|/-)[iI]nnen\b|(?<=er|or|nt|st|og|at|eg|nd|ur)(?:/innen\b|\(-?innen\)))"
-    r"|(?<![\w./:@-])(?P<person>[A-ZÄÖÜ][a-zäöüß]{2,40}(?:er|or|nt|st|og|at))(?:[:*]in\b|/-in\b|\(in\))"
-    r"|\b(?P<article>[Dd]er|[Ee]in)/(?:die|eine|e)(?P<one> (?:[a-zäöüß]{2,40} )?[A-ZÄÖÜ][a-zäöüß]{2,40})"
-    r"(?:[:*]in\b|/-?in\b|\(in\))"
-)
-_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"")  # fast tests
+_GENDER_FORMS, _TYPED_QUOTES, _LETTER_SYMBOL = map(re.compile, read_tables("normalise.toml")["patterns"].values())
+LETTER_SYMBOL = _LETTER_SYMBOL.pattern
+_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w")  # fast tests
 _RESPELLED_GERMAN = re.compile(rf"[:*·/(](?<=[a-zäöüß].)-?[Ii]n|-\r?\n|{_RESPELLED.pattern}")
-_TYPED_QUOTES = re.compile(  # ``a'', ,,a'', ,,a", >>a<< and <<a b c>>, and l`eau
-    r"``(?=\S)([^`\n]{1,500}?)(?<=\S)''|,,(?=\w)([^,\"\n][^\"\n]{0,500}?)(?:''|[\"“])|>>(\w[^<>]{0,500}[^\s<>])<<"
-    r"|<<(\w+(?:\W+\w+){2}[^<>]{0,500}[^\s<>])>>|„([^„“”\"]{1,300})\""
-)
 _TYPED_APOSTROPHE = re.compile(r"\A[^`]*[^\W\d_](`)[^\W\d_][^`]*\Z")
 _FULL_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
 _HAS_FULL_WIDTH, _HAS_WIDE = re.compile("[！-～]"), re.compile("[\u3001-\ud7ff\uf900-\ufaff\uff61-\uffdc]")
@@ -204,11 +195,11 @@ class Normaliser:
         return _compose(draft)
 
     def _replacement(self, match: re.Match[str]) -> str:
-        """Return the replacement of a character; a dash between words gets spaces. Arrows and signs of inches stay."""
+        """Return the replacement of a character; a dash between words gets spaces. Arrows, inches and ℝ stay."""
         around = match.string[match.start() - 1 : match.start()] + match.string[match.end() : match.end() + 1]
         if match[0] in "‹›" and not ("‹" in match.string and "›" in match.string):
             return match[0]
-        if match[0] in "′″" and around[:1].isdigit():
+        if (match[0] in "′″" and around[:1].isdigit()) or _LETTER_SYMBOL.match(match.string, match.start()):
             return match[0]
         new = self._replacements[match[0]]
         return f" {new} " if match[0] in _LONG_DASHES and len(around) == 2 and around.isalpha() else new

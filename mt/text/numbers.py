@@ -26,7 +26,9 @@ _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
 _UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)[a-z]){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
 _COUNTED = re.compile(r" (?!has\b|was\b)[a-z]{2,}s\b| (?:children|men|people|women)\b")  # 1,234 ratings
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
-_LABEL_BEFORE = re.compile(r"(?<!\w)(?:Abs|Art|Ch|Fig|Kap|No|Nr|Sec)\. ?$")  # see Art. 3.1 g
+_ORDINAL, _PLAIN_RANGE, _DAMAGED_RANGE, _RANGE_OF_TIMES, _LABEL_BEFORE = (
+    re.compile(pattern) for pattern in read_tables("numbers.toml")["ranges"].values()
+)
 _DIGIT = re.compile(r"\d")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
@@ -61,7 +63,6 @@ _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re
 _TABLES, _MONTHS = read_tables("numbers.toml"), read_tables("schedules.toml")["months"]["de"].split()
 _SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
-_ORDINAL = re.compile(r"\b(\d{0,8}?(1?\d))(?:st|nd|rd|th)\b")  # 21th
 _PER = {"de": "pro", "en": "per", "fr": "par"}  # between a price and a time, as in $5/month
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
@@ -72,17 +73,8 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
 )
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(rf"\b(?:[Aa]m|[Vv]om|[Zz]um|[Dd]en) {_DATE}(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d])")
-_PLAIN_RANGE = re.compile(r"(?<![\w.,:/–—-])(\d{1,9})( ?[-–—] ?)(\d{1,9})(?![\d:/–—-]|[.,]\d)")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
-_DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
-_RANGE_OF_TIMES = re.compile(r"(?<![\w:.–-])(\d{1,2}:\d\d)([-–—])(\d{1,2}:\d\d)(?![\w:–-])")
-_NUMBER_AND_NOUN = re.compile(  # 3-Dateien and 1.234ergebnisse
-    r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(?:\d{1,3}\.)?(\d{1,9}))(?:-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))|(?=[a-zäöüß]{6}))"
-)
-_GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: two numbers may follow each other
-    r"(?<![\w.,])\d{1,3}(?: \d{3}){1,5}(?:(?=[.,]\d\d?(?!\d))|(?= ?[€$£¥%])|(?= (?:EUR|USD|CHF|GBP|[Ee]uros?)\b))"
-    r"|(?<![\w.,])\d{1,3}(?: \d{3}){2,5}(?!\w)"
-)
+_NUMBER_AND_NOUN, _GROUPED = map(re.compile, read_tables("numbers.toml")["patterns"].values())
 
 
 class _Marks(NamedTuple):
@@ -216,6 +208,7 @@ def _with_ranges(source: str, translation: str) -> str:
 
     for first, dash, last in _RANGE_OF_TIMES.findall(source):
         translation = re.sub(rf"(?<![\d:]){first},? {last}(?![\d:])", f"{first}{dash}{last}", translation)
+    translation = re.sub(r"\b(\d{1,2} h 00)0\b", r"\1", translation)  # of 10:00
     translation = _DAMAGED_RANGE.sub(lambda match: ranges.get((match[1], match[2]), match[0]), translation)
     return _NUMBER_AND_NOUN.sub(with_space, translation)
 

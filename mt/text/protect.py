@@ -25,7 +25,9 @@ from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, P
 from mt.text.word_tables import read_tables
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
-_RANGE = re.compile(r"\d[\d.]*[-:]\d[\d.]*")
+_RANGE, _ORDINAL, _FRENCH_TIME, _DETERMINER, _ARROW, _END_TAG, _NAME_IN_BRACKETS = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["protection"].values()
+)
 _SIMPLE, _BEFORE_CAPITAL = ("|".join(patterns) for patterns in read_tables("patterns.toml")["markers"].values())
 _LIST_MARKER = re.compile(rf"(?:(?:{_SIMPLE}|(?:{_BEFORE_CAPITAL})(?=\s+[A-ZÀ-ÖØ-Þ]))\s+){{1,4}}")
 # Languages that write ordinal numbers with a dot, such as "3. Mai"
@@ -34,23 +36,14 @@ _NUMBERED_LINE = re.compile(r"^[ \t>]*(\d{1,3})\.[ \t]", re.MULTILINE)
 _MONTH = r"(?:J[aä]n|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)(?:n?uar|ner|ruar|z|il|i|ust|t?(?:em|o)?(?:ber)?)"
 _ORDINAL_LINE = re.compile(rf"^[ \t>]*\d+\.[ \t]+(?:{_MONTH}|Jahrhundert|Tag)\b", re.IGNORECASE | re.MULTILINE)
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
-_FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2}) ?h(?: ?(\d\d))?(?!\w)")
 _LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans are cached
 _LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
 _BEFORE_WORD = re.compile("['‘’¿¡]*(?:(?:[cdjlmnst]|qu)['’](?=\\w))?", re.IGNORECASE)  # also l'UTF-8 of French
 _OPENING = re.compile("[„“«]")
-_DETERMINER = re.compile(  # before an emoji that stands for a noun: my 🐶
-    r"\b(?:an?|her|his|my|y?our|the(?:ir)?|d(?:e[mnr]|as|ie)|[dms]?eine?[mnr]?|[cdlmst]es|l[ae]|[mst](?:a|on)|une?) \Z",
-    re.IGNORECASE,
-)
 _NUMBER_SIGN = re.compile(r"#(?=\d)")
 # A mark without a partner that is not of direct speech, as in `Next »`
-_ARROW = re.compile(r"[«‹]\s[^«»‹›.!?…]*|[^«»‹›.!?…]*\s[»›]")
-_END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
-_NAME_IN_BRACKETS = re.compile(r"<([A-Za-z][\w-]*)(?:[ .@]?[\w-]+){0,8}>")
 _WORD = re.compile(rf"[^\W_{WIDE}]+")
 _COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # end of a reversed compound: forward search is quadratic
 

@@ -18,14 +18,12 @@ _TABLES = read_tables("schedules.toml")
 _DAYS = {language: (3 - (language == "de"), names.split()) for language, names in _TABLES["days"].items()}
 _LINKS, _ABBREVIATED_LINKS = _TABLES["links"], _TABLES["abbreviated_links"]
 _LINK = r"(?: ?[-–—] ?|(?: [^\W\d]+['’]?){1,3} )"
-_WRITTEN_DAYS = re.compile(  # in other languages, such as 周一至周五, 月～金 and 月曜日から金曜日
-    r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:al?|t/m|tot|do|até)(?= )) ?[^\W\d_]{2}"
-    r"|[一二三四五六月火水木金土][曜日]{0,2}(?:[-–—~～〜至到]|から)"
-)
+_WRITTEN_DAYS = re.compile(_TABLES["written_days"])
 _LINK_WORDS = " (?:bis|to|through|au|à) "
 _ANY_LINK = re.compile(f"[-–—]|{_LINK_WORDS}")
 _HOUR = r"([01]?\d|2[0-4]):([0-5]\d)"
 _TIMES = re.compile(rf"(?<![\w:./@–-]){_HOUR} ?[-–—] ?{_HOUR}(?: Uhr\b)?(?![\w:/@–-]|\.\w)")
+_DIGIT = re.compile(r"\d")
 _OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b", re.IGNORECASE)
 
 
@@ -82,9 +80,28 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
     return translation
 
 
-def mend_names(source: str, translation: str, languages: tuple[str, str]) -> str:
-    """Write the day or month of the source in place of the only other one: `dimanche` for Tuesday became `mardi`."""
+def lost_dates(source: str, translation: str, languages: tuple[str, str]) -> list[Range]:
+    """Return the ranges of the dates whose month a translation lacks, as in `(mar 2010)`, or gives another day."""
     language, target = map(primary_language, languages)
+    dates = _dates(source, language) if target in _DAYS else []
+    if not dates:
+        return []
+    invented = {month for _, (day, month, _) in _dates(translation, target) if day}
+    invented -= {month for _, (day, month, _) in dates if day}
+    right = _names("months", target, translation).keys() - invented
+    return [date.span() for date, (_, month, _) in dates if month not in right and date[0] not in translation]
+
+
+def mend_names(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
+    """Write the days and months of a translation in its language, or as they are in the source.
+
+    One that the source lacks, as in `dimanche` for Tuesday, becomes the only lost one. Dates that are copied from
+    outside of the ranges `kept` are written anew.
+    """
+    language, target = map(primary_language, languages)
+    for date, key in _dates(source, language) if target in _DAYS else ():
+        if not any(begin < date.end() and date.start() < end for begin, end in kept):
+            translation = translation.replace(date[0], _written_date(date[0], *key, language, target))
     for kind in ("days", "months") if language in _DAYS and target in _DAYS else ():
         if not (counts := _names(kind, language, source)):
             continue
@@ -95,6 +112,32 @@ def mend_names(source: str, translation: str, languages: tuple[str, str]) -> str
             old, new = names[next(iter(wrong)) - 1], names[next(iter(lost)) - 1]
             translation = translation.replace(old, new).replace(old.capitalize(), new.capitalize())
     return translation
+
+
+def _dates(text: str, language: str) -> list[tuple[re.Match[str], tuple[str, int, str]]]:
+    """Return the dates that name a month, such as `lundi 1er mars 2010`, with their days, months and years."""
+    if language not in _DAYS or not _DIGIT.search(text) or not _names("months", language, text):
+        return []
+    dates = ((one, one["first"] or one["last"] or "", one["year"] or "") for one in _date(language).finditer(text))
+    return [(one, (day, min(_names("months", language, one[0])), year)) for one, day, year in dates if day or year]
+
+
+def _written_date(date: str, day: str, month: int, year: str, language: str, target: str) -> str:
+    names = [_TABLES["days"][target].split()[number - 1] for number in _names("days", language, date)]
+    name = _TABLES["months"][target].split()[month - 1]
+    if target == "en":
+        return ", ".join([*names, f"{name} {day}{', ' * bool(day and year)}{year}".rstrip()])
+    dot = "." if target == "de" else "er" * (day == "1")
+    return (", " if target == "de" else " ").join([*names, f"{f'{day}{dot} ' * bool(day)}{name} {year}".rstrip()])
+
+
+@cache
+def _date(language: str) -> re.Pattern[str]:
+    days, months = ("|".join(_TABLES[kind][language].split()) for kind in ("days", "months"))
+    return re.compile(
+        rf"(?<![\w.,/-])(?:(?:{days}),? )?(?:(?P<first>\d{{1,2}})(?:\.|er|st|[nr]d|th)? (?:of )?)?(?:{months})(?!\w)"
+        r"(?: (?P<last>\d{1,2})(?:st|[nr]d|th)?(?![\w:-]|\.\d))?(?:,? (?P<year>[12]\d{3})(?![\w-]))?"
+    )
 
 
 def _names(kind: str, language: str, text: str) -> Counter[int]:

@@ -29,57 +29,25 @@ LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
-_LINE_BREAK = re.compile(  # \\n in the text is a break, too, after punctuation, or before a capital
-    r"\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-    r"|(?<!\\[nrt])(?<=[^\W_]|[,;)}])(?:(?:\\r)?\\[nt])+(?=[^\W\d_a-zß-ÿ]|[%{])"
-    r"|(?<=[.!?…。！？])(?:(?:\\r)?\\n)+(?=[^\W_]|[ \"„“«(•*%{-]|\Z)"
+_LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, _SEPARATOR, _TRAIL, _RECORD, _FIELD, *_PATTERNS = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["sentences"].values()
 )
+_QUOTED_FIELD, _ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL = _PATTERNS
 _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
 _OPEN_ENDS, _ORDINAL = (
     {name: re.compile(words) for name, words in read_tables("patterns.toml")[key].items()}
     for key in ("open_ends", "ordinal_ends")
 )
-_NO_PROSE = re.compile(r"[\w-]+:(?!//)|.*\s--?[a-z]")  # a line such as `author: Tom` or a command
-_SENTENCE_END = re.compile(r"[.!?…](?!\w)")
-_WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
-_ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of one below another that begins in lower case
 _SPACE = re.compile(r"\s+")
-_SIGNS = "|¦│║·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒"
-_SEPARATORS = frozenset(_SIGNS)
-_SEPARATOR = re.compile(  # of items, outside of brackets and code
-    rf"[(\[{{][^()\[\]{{}}]*[)\]}}]|`[^`]*`"
-    rf"|(?P<separator>(?:\A|(?<!\s)\s+)[{_SIGNS}](?:\s+|\Z)| {{3,}})"
-)
+_SEPARATORS = frozenset("|¦│║·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒")
 _NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
     ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
     ",": re.compile(r"\s,|,\s|[\n(){}\[\]<>=&\\`;]|//|[.!?…]\Z|\d,\d|[^\s,]\s[^\s,]+\s"),
 }
-_TRAIL = re.compile(  # Home > Dogs > Small dogs, and Yes / No
-    r"(?:[A-ZÀ-Þ][^\s>»›]*(?: [^\s>»›]+)?(?: [>»›] |\Z)){3,20}|(?:[A-ZÀ-Þ][^\s/]*(?: [^\s/]+)?(?: / |\Z)){2,20}"
-)
-_QUOTED_FIELD = re.compile(r'(?:\A|;)"[^";]*"(?:;|\Z)')
-_ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
-_FIRST_PART = re.compile(  # c.-à-d., J.-C., Sat.–Sun. and janv.–mars
-    r"(?<!\w)(?:[^\W\d_]|Mon|Tues?|Wed|Thu(?:rs)?|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So|lun|mar|mer|jeu|ven|sam|dim"
-    r"|[Jj]anv?|Feb|févr|Mar|Apr|avr|Jun|Jul|juil|Aug|[Ss]ept?|O[ck]t|oct|[Nn]ov|De[cz]|déc)\.\Z"
-)
-_SECOND_PART = re.compile(r"-(?:Abt|Adr|Bez|Ing|Kffr|Kfm|Nr|Nummern?|Str)\b")  # Kd.-Nr.
 _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
-_ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
-_DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic, DataSet.Load() and F.B.I., but not Berlin.Then
-    r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|@\w{1,63}\.\w{1,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}|(?:[a-z]\w{1,63}\.){2,9}[A-Z]\w{1,63}"
-    r"|(?:[A-Z]{2,8}|[A-Z]\w{0,62}[A-Z]\w{0,62})\.[A-Z]{2,5}(?!\w)|[A-Z]\w{1,63}\.(?=\w{0,62}[a-z][A-Z])\w{2,64}"
-    r"|(?:[A-Z]\w{0,62}[a-z][A-Z]\w{0,62}|(?<=\*\*)[A-Za-z]\w{1,63})\.[A-Z]\w{1,63}(?=\(|\*\*)|(?:[^\W\d_]\.){1,9}[A-Z](?!\w))"
-)
-_LABEL = re.compile(
-    r"\A\W{0,5}(?:(?:VERY|IMPORTANT|PLEASE) ){0,2}(?:NOTE|WARNING|CAUTION|IMPORTANT|DANGER|ACHTUNG|WARNUNG|HINWEIS"
-    r"|WICHTIG|VORSICHT|REMARQUE|ATTENTION|AVERTISSEMENT)[ \u00a0\u202f]?:\s+(?=.*[a-zß-ÿ]{2})"
-    r"|\A\*[a-zß-ÿ][^*\n]{0,40}\*\s+(?=[A-Z]\w{0,3}\b)"  # *sighs* I know
-    r"|\A(?:\([^()\d]{3,40}\)|\[[^\[\]\d]{3,40}\])\s+(?=[A-ZÀ-ÖØ-Þ][\w'’]* )"  # (laughs) I know
-)
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
 _HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
@@ -241,10 +209,17 @@ def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
         if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
             yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
             return
+    if paragraph.count('"') > 3 and _RECORD.fullmatch(paragraph):
+        places = [0, *(place for field in _FIELD.finditer(paragraph) for place in field.span(1)), len(paragraph)]
+        yield from ("", *(paragraph[begin:end] for begin, end in pairwise(places)), "")
+        return
     if any(sign in paragraph for sign in (" > ", " » ", " › ", " / ")) and _TRAIL.fullmatch(paragraph):
         yield from re.split("( [>»›/] )", paragraph)
         return
-    if "\n" in paragraph or ("   " not in paragraph and _SEPARATORS.isdisjoint(paragraph)):
+    is_plain = not any(mark in paragraph for mark in ("   ", " !! ", "[*]", "list]")) and _SEPARATORS.isdisjoint(
+        paragraph
+    )
+    if "\n" in paragraph or is_plain:
         yield paragraph
         return
     items, begin = [""], 0

@@ -7,7 +7,7 @@ Python 3.11.5, a possessive group ends in the wrong place if its last repetition
 import re
 
 from mt.text.alignment import OBJECTS, WIDE
-from mt.text.normalise import GROUP_SPACES
+from mt.text.normalise import GROUP_SPACES, LETTER_SYMBOL
 from mt.text.word_tables import read_tables
 
 MONEY = "$¢£¤¥\u20a0-\u20cf"
@@ -68,7 +68,7 @@ SPAN = re.compile(
     rf"(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
     rf"|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
+    rf"|{_BRACKET}|{_LITERAL}|{LETTER_SYMBOL}|{_RANGE}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
     rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
@@ -81,7 +81,7 @@ PLACEHOLDER = re.compile(
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
-_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{MONEY}{_EMOJI_CHARACTER}]"
+_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦\u2102-\u2138{MONEY}{_EMOJI_CHARACTER}]"
 HINTS = (  # fast tests, without a match in most sentences without spans
     re.compile(
         rf"[A-Z.:;=/({_HINT[1:-1]}-](?:(?<={_HINT})"

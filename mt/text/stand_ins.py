@@ -17,14 +17,12 @@ from mt.text.span_patterns import FORMAT, PLACEHOLDER, UNIT
 from mt.text.word_tables import read_tables
 
 _VOWELS = "AEIOU"
-_WITHOUT_NAME = re.compile(r"%[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")
-_NUMERIC_FORMAT = re.compile(r",\s*(?:number|plural|selectordinal)\b|:[+\-,.\d]*[dfegn%]\}")
-_MEASURE = re.compile(r"[~≈≤≥±+\u2212-]?\s?\d[^A-Za-z]*\s[^\W\d]\S*")  # 5 - 10 kg
-_IDENTIFIER = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WITHOUT_NAME, _NUMERIC_FORMAT, _MEASURE, _IDENTIFIER, _AMOUNT, _TITLE, _GREETING, _COMPOUND = (
+    re.compile(pattern) for pattern in read_tables("stand_ins.toml")["patterns"].values()
+)
 _TABLES = read_tables("stand_ins.toml")
 _PLACES, _NUMBERS = (frozenset(_TABLES["placeholders"][kind].split()) for kind in ("places", "numbers"))
 _BESIDE = 30  # number of characters beside a stand-in that are examined
-_AMOUNT = re.compile(r"[^\w{%]{1,3}(\d{1,3}(?:[.,’]\d{3})*)(?!\d)")
 _MOST_DIGITS = 6
 _JOINT = re.compile(r"[.,:/]\d")
 _DIGITS_BESIDE = re.compile(r"(\d+)\W{0,2}$"), re.compile(r"\W{0,2}(\d+)")
@@ -32,14 +30,7 @@ _CLITIC = frozenset({"da", "de", "lb", "nb", "nl", "nn", "no", "sv"})  # languag
 _AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»", "« ": "»", "‘": "’", "「": "」"}
 _OPENING, _CLOSING = "([{\"“„”«»‘‚’'「『（", ")]}\"“”«»’‘'」』）"
 _SPACED_QUOTES = "«»‹›"
-_TITLE = re.compile(  # that a model adds to a name, as in "Sehr geehrte Frau Anna" for "Dear Anna"
-    r"(?<!\w)(?:Frau|Fräulein|Herrn?|Mrs?|Miss|Ms|Sir|Madam|Mme|Madame|Mlle|Monsieur)\.?\s$"
-)
-_GREETING = re.compile(  # without a title
-    r"(?<!\w)(?:Dear|Hello|Hi|Hallo|Lieber?|Sehr geehrte[rs]?|Chère?|Bonjour)\s$", re.IGNORECASE
-)
 _GENITIVE = r"\b(?i:by|des?|d|of|par|v[ao]n)[ '’](?:[^\W\d]+ )?{0}|{0}['’]?s(?!\w)"  # of a source; not `order Tom`
-_COMPOUND = re.compile(r"-[^\W\d_]+(?![\w-])")
 _LETTER = re.compile(f"[^\\W{WIDE}]")
 
 

@@ -30,11 +30,7 @@ _HINT = re.compile(r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))")  # a fast test: 
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _CODES = frozenset("ean gtin iban id isbn sku uid uri url uuid cs de el en fr ja ko nl pl pt ru sv tr uk zh".split())
-_CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
 _CODE_LINE = re.compile("|".join(_TABLES["lines"]))
-_FORMULA = re.compile(  # of single letters
-    r"(?!\w?\W?[^\W\d_¹²³]{2})(?=.*[\w)]\s?[=<>≤≥≠≈→⇒⇔∪∩⊂⊆∈×·±√∑∫+*/^-])(?:[\W\d_¹²³]|(?<![^\W\d_¹²³])[^\W\d_¹²³](?![^\W\d_¹²³]))+"
-)
 _VOWELS = frozenset("aeiouy")
 _LETTER_WORDS = frozenset("Ia")
 _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "sr"})  # languages with words like "krk"
@@ -57,7 +53,7 @@ def lost_symbols(source: str, translation: str) -> list[Range]:
 def is_code(text: str, language: str) -> bool:
     """Return whether a text stays: a letter, a label such as `A 1`, a formula, a line of code, or a code as `pcs`."""
     if not (text.isascii() and text.isalpha()):
-        return any(pattern.fullmatch(text) for pattern in (_CELL, _CODE_LINE, _FORMULA))
+        return _CODE_LINE.fullmatch(text) is not None
     vowelless = text.islower() and _VOWELS.isdisjoint(text)
     if len(text) == 1:
         return text not in _LETTER_WORDS

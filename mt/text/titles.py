@@ -16,23 +16,13 @@ _WORDS = {key: frozenset(words.split()) for key, words in _TABLES["words"].items
 _ENGLISH, _MISTAKES, _CHARACTERS = (_WORDS[key] for key in ("english", "mistakes", "characters"))
 _AND = "(?:and|et|und)"
 _DEGREES = r"(?:(?:Dr|Prof)\b\.? )*"
-_NAME = (  # or a placeholder
-    r"(?:(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ][^\W\d_]+?|\{\{?[^{}]{1,50}\}?\}|\[[^\[\]]{1,50}\]|<[^<>]{1,50}>"
-    r"|%(?:\d\$)?[@s]|%\(\w+\)s|[$:]\w+)"
+_NAME, _SUBJECT, _OBJECT, _VERB, _CLAUSE, _WORD_BEFORE = (
+    re.compile(pattern) for pattern in read_tables("titles.toml")["patterns"].values()
 )
 _ROLE, _GREETING = (re.compile(rf"(?:{'|'.join(_TABLES['words'][key].split())})") for key in ("roles", "greetings"))
 _MOST_GREETING = 3  # words before a name
-_SUBJECT = re.compile(r"(?:^|\b(?:are|can|could|did|does|has|had|is|must|should|was|will|would|hat|ist|est|a|que)) $")
-_OBJECT = re.compile(r"\b(?:about|ask|avec|by|call|de|for|from|meet|of|par|pour|tell|to|with|à) $")
-_VERB = re.compile(r"(?: [A-Z]\S*){0,3} (?:are|ca[mn]e?|did|ha[ds]|is|may|must|sa[iy][ds]?|was|w[eio]\w+|\w+ed)\b")
 _BESIDE = 200  # number of characters beside a title that are examined
-_CLAUSE = re.compile(r"[,;:.!?—–] |\b(?:and|because|but|if|that|when|und|et) ")
 _WIFE = re.compile(rf"(?i:(?:{'|'.join(_WORDS['of_wives'])})(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)")
-_WORD_BEFORE = re.compile(r"([^\W\d_][\w’'-]*\.?) \Z")
-_ADDRESS = {
-    "de": (re.compile(r"\b((?:[Gg]eehrt|Lieb|Wert)e)r?(?= (Herr|Frau)\b)"), ("r", "")),
-    "fr": (re.compile(r"\b(Ch)(?:er|ère)(?= (M\.|Monsieur|Mme|Madame) )"), ("er", "ère")),
-}
 
 
 def lost_titled_names(source: str, translation: str, language: str) -> list[Range]:
@@ -69,9 +59,9 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
                 begin, new = found.start("first"), f"{first[0]}{new}"
         translation = f"{translation[:begin]}{new}{translation[found.start('name') :]}"
         place = begin + len(new) + len(match["name"])
-    if target in _ADDRESS and any(map(translation.__contains__, chain.from_iterable(_TITLES[target]))):
-        adjective, endings = _ADDRESS[target]
-        translation = adjective.sub(lambda one: one[1] + endings[one[2] in _TITLES[target][1]], translation)
+    has_title = any(map(translation.__contains__, chain.from_iterable(_TITLES.get(target, ()))))
+    for wrong, right in _TABLES["beside"].get(target, {}).items() if has_title else ():
+        translation = re.sub(wrong, right, translation)
     return translation
 
 
@@ -102,7 +92,9 @@ def _pattern(language: str) -> re.Pattern[str]:
     men, women = ("|".join(map(re.escape, sorted(titles, key=len, reverse=True))) for titles in _TITLES[language])
     first = rf"(?:(?P<first>{men}|{women}) {_AND} )?"
     ends = "(?=s [A-ZÄÖÜ])|" * (language == "de") + r"(?![^\W\d_])"  # Frau Kleins Auto
-    return re.compile(rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {_DEGREES}(?P<name>{_NAME})(?:{ends})")
+    return re.compile(
+        rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {_DEGREES}(?P<name>{_NAME.pattern})(?:{ends})"
+    )
 
 
 def titled_names(text: str, language: str) -> Iterator[re.Match[str]]:

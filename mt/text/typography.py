@@ -4,26 +4,29 @@ Models read and write ordinary spaces in place of no-break spaces and line break
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 from mt.languages import primary_language
+from mt.text.alignment import Range
 from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
+from mt.text.word_tables import read_tables
 
 NARROW_NO_BREAK_SPACE = "\u202f"
 BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*{QUOTE_MARKS} *| {{3,}}")
 """Line breaks with the marks of quoted lines, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
-_SPACED_QUOTE = re.compile(r'(?<!\S)"\s(?=[^\s"][^"]*")')
-_QUOTED = re.compile(r'[^"]*(?:(?<![^\s(\[{/–—:-])"[^\s"](?:[^"]*[^\s"])?"(?!\w)[^"]*)+')  # marks in pairs only
-_QUOTED_CODE = re.compile(r'=\s?"|":\s?"')  # attributes of HTML and keys of JSON
-_QUOTATION = re.compile('["„“«]\\s?([^"„“”«»]*[^\\s"„“”«»])\\s?["”“»]')
+_SPACED_QUOTE, _QUOTED, _QUOTED_CODE, _QUOTATION, _END, _SLASH, _LITERAL, _SENTENCE_END = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["typography"].values()
+)
+QUOTES = frozenset('"“”„«»')
+_QUOTATIONS = [*map(re.compile, read_tables("patterns.toml")["quotations"].values())]
+_MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
-_END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
 _IN_END = '.!?;…"“”»)]' + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LONGEST_END = 12
 _KNOWN_ENDS = frozenset('.;!?"“”»)]}')  # of a translation whose end may be mended, besides letters and digits
@@ -38,18 +41,9 @@ _SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({NUMBER})")
 _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
-_SLASH = re.compile(  # black/white/red, but not and/or, km/h, TCP/IP, Lehrer/innen, text/html and feature/login
-    r"(?<![^\s(\[\"„“«])(?!(?:and/or|und/oder|application|audio|bin|docs|feature|image|lib|origin|src|tests?|text|video)\b)"
-    r"[^\W\d_][a-zß-ÿ]{2,}(?:-[a-zß-ÿ]+)*(?:/(?!innen\b)[^\W\d_][a-zß-ÿ]{2,}){1,4}(?![\w/@]|[.-]\w)"
+_TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, _DASH_AT_WORD = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["spacing"].values()
 )
-_TIGHT_GUILLEMET = re.compile(r"(?<=«)(?=[^\s»])|(?<=[^\s«])(?=»)")
-_SPACED_DASH = re.compile(r"[-–—](?:(?<=\s.)\s|(?<=\w[–—])\w)")
-_DIVIDED_COMPOUND = re.compile(r"([^\W\d_])- (?=[A-ZÄÖÜ][a-zäöüß])")  # Inline- Text, not Haus- und Gartentür
-_HYPHEN_AT_CODE = re.compile(r"(?<=[^\w\s-])- (?=[A-ZÄÖÜ][a-zäöüß])|(?<=\dx)- ")  # and 10x- faster
-_SPACED_GERMAN_QUOTE = re.compile(r"(?<=„) (?=\w)|(?<=[^\s„]) (?=“(?:[\s.,:;!?)]|\Z))")
-_LITERAL = re.compile(r"(?<!\w)'(\{[^{}']*\})'(?!\w)")  # of ICU, whose apostrophes have a meaning
-_DASH_AT_WORD = re.compile(r"(?<=\w) [-–](?=[^\W\d_]{2})")
-_SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
 
 
 def space_copied_slashes(source: str, translation: str) -> str:
@@ -110,6 +104,30 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
     return re.sub('"', lambda match: next(marks), straight)
 
 
+def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -> list[Range]:
+    """Return the ranges of the quoted words of a source if its translation has fewer quotations. None is in `kept`."""
+    translation = _with_paired_quotes(source, translation)
+    for quotation in _QUOTATIONS:
+        ranges = [match.span(1) for match in quotation.finditer(source)]
+        if _MOST_QUOTATIONS >= len(ranges) > len(quotation.findall(translation)):
+            return [one for one in ranges if not any(begin < one[1] and one[0] < end for begin, end in kept)]
+    return []
+
+
+def write_quotations(translation: str, words: Mapping[str, str]) -> str:
+    """Return a translation in which other words take the place of the quoted ones that are keys of `words`."""
+
+    def written(quoted: re.Match[str]) -> str:
+        if quoted[1] not in words:
+            return quoted[0]
+        first, last = ('"', '"') if quoted[0][0] in QUOTES else (quoted[0][0], quoted[0][-1])
+        return f"{first}{words[quoted[1]]}{translation[quoted.end(1) : quoted.end() - 1].strip()}{last}"
+
+    for quotation in _QUOTATIONS:
+        translation = quotation.sub(written, translation)
+    return translation
+
+
 def space_guillemets(source: str, translation: str, language: str) -> str:
     """Return a French translation with spaces inside its guillemets, unless the source has some without."""
     if primary_language(language) != "fr" or "«" not in translation or _TIGHT_GUILLEMET.search(source):
@@ -140,9 +158,9 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _DASH_AT_WORD.sub(" – ", translation)
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
-    if translation.count('"') % 2:
-        translation = _with_paired_quotes(source, translation)
+    translation = _with_paired_quotes(source, translation)
     runs = _MARKS.findall(source)
+    translation = translation.replace("? !", "?!") if "?!" in runs else translation
     if max(map(len, runs), default=1) > 1 and len(_MARKS.findall(translation)) == len(runs):
         left = iter(runs)
         translation = _MARKS.sub(lambda _: next(left), translation)
@@ -161,6 +179,8 @@ def mend_marks(source: str, translation: str, language: str) -> str:
 
 def _with_paired_quotes(source: str, translation: str) -> str:
     """Write the mark that a quotation lacks whose words are those of the source, as in `Boston"`."""
+    if translation.count('"') % 2 == 0:
+        return translation
     for words in dict.fromkeys(_QUOTATION.findall(source)):
         half = rf'(?<![\w"„“«]){re.escape(words)}"|"{re.escape(words)}(?![\w"”“»])'
         translation = re.sub(half, f'"{words}"'.replace("\\", r"\\"), translation)

@@ -20,10 +20,11 @@ T = TypeVar("T")
 
 
 class WorkKind(StrEnum):
-    """Kinds of work of a request, besides translations, which the queue of the fleet limits."""
+    """Kinds of work of a request."""
 
     READ = "read"  # look-ups, lists, downloads and exports
     WRITE = "write"  # changes of glossaries, memories and documents
+    TRANSLATE = "translate"  # translation, detection and uploads of documents
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ LIMITS: Mapping[WorkKind, WorkLimit] = {
     WorkKind.READ: WorkLimit(per_caller=64, total=512),
     WorkKind.WRITE: WorkLimit(per_caller=16, total=128),
 }
-"""Limits by kind; docs/operate.md gives the reasons."""
+"""Limits by kind; docs/operate.md gives the reasons. Translations are limited by the queue of the fleet."""
 
 
 class RequestGate:
@@ -82,11 +83,11 @@ class RequestGate:
             TooManyRequests: if the caller has too many requests of this kind in progress.
             Overloaded: if all callers together have too many.
         """
-        limit = LIMITS[kind]
-        if self._work[kind, caller] >= limit.per_caller:
-            raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
-        if self._work[kind, ""] >= limit.total:
-            raise Overloaded(retry_after=1)
+        if limit := LIMITS.get(kind):
+            if self._work[kind, caller] >= limit.per_caller:
+                raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
+            if self._work[kind, ""] >= limit.total:
+                raise Overloaded(retry_after=1)
         counted = ((kind, caller), (kind, ""))
         self._work.update(counted)
         try:

@@ -19,12 +19,12 @@ from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, SentenceReport
-from mt.pipeline.sentence import NO_REPEAT_NGRAM, split_ranges
+from mt.pipeline.sentence import NO_REPEAT_NGRAM
 from mt.pipeline.text_task import AnyRoutine, TextPlanner, TextTask
 from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import CrossAttention, Pair
 from mt.text import segment
-from mt.text.alignment import Range
+from mt.text.alignment import Range, split_ranges
 from mt.text.normalise import Normaliser
 from mt.text.phrases import Phrases
 from mt.text.segment import TextPart
@@ -255,6 +255,17 @@ CASES: dict[str, tuple[dict[str, list[str]], str, str]] = {
         "für €5 ein Mann",
     ),
     "a lost quotation mark": ({'a "b" c': ['ein b" c']}, 'a "b" c', "ein „b“ c"),
+    "lost quotations are translated apart": (
+        {
+            'see "big", "old" men': ["sieh „big“ Mann"],
+            "big": ["groß"],
+            "old": ["alt"],
+            'see "big", "old" men (2)': [],
+            'see "big", "Martin" men': ["sieh „big“, „Martin“ Mann"],
+        },
+        'see "big", "old" men',
+        "sieh „groß“, „alt“ Mann",
+    ),
     "a dropped tail is found in halves": (
         {
             "when the sun is low, all of the old dogs go to the wide river": ["wenn"],
@@ -356,6 +367,7 @@ DIRTY: dict[str, tuple[dict[str, list[str]], str, str]] = {
         "Mann.\nEr ist da, sieht.\r\n\r\nSo",
     ),
     "a protected span with a line break": ({"see men": ["sieh Mann"]}, "see 😀\nmen", "sieh 😀\nMann"),
+    "doubled quotation marks": ({'a "man" sees': ['ein "Mann" 5" sieht']}, 'a ""man"" sees', 'ein ""Mann"" 5"" sieht'),
     "an untranslatable sentence": ({}, "мир\u00a0и мир", "мир\u00a0и мир"),
     "letters that the tokenizer does not know": ({"a man": ["ein Mann"]}, "a ｍａｎ", "ein Mann"),
     "a line that ends before a noun": (
@@ -438,13 +450,17 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
     [
         ("Weight", [], "Gewicht"),
         ("Weight: it is", ["it is"], "Gewicht: es ist"),
+        ("Anna: it is", ["it is"], "Anna: es ist"),
+        ("Dear new friend, it is", ["it is"], "Lieber neuer Freund, es ist"),
+        ("See new friend, it is", ["See new friend, it is"], "See new friend, it is"),
         ("Height: it is", ["Height: it is"], "Höhe, es ist"),
     ],
 )
 def test_phrases_of_the_model_and_labels_need_no_search(text: str, asked: list[str], expected: str) -> None:
     table = Table({"it is": ["es ist"], "Height: it is": ["Höhe, es ist"]})
     planner = table.planner()
-    context = replace(planner.context, phrases=Phrases(({"en": "weight", "de": "Gewicht"},)))
+    rows = {"weight": "Gewicht", "dear new friend": "lieber neuer Freund", "see new friend": "siehe"}
+    context = replace(planner.context, phrases=Phrases(tuple({"en": en, "de": de} for en, de in rows.items())))
     task = table.run(replace(planner, context=context).task(text))
     assert (table.asked, task.translation().text) == (asked, expected)
     in_search_for_formality = replace(context, banned=("Ihr",))

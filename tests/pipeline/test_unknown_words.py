@@ -65,6 +65,7 @@ def test_phrases_replace_guesses_and_copies(tmp_path: Path) -> None:
             "The range variable will serve as a reference to each successive element in `customers`.",
             "`customers`",
         ),
+        ("en", "de", 'Use `git commit -m "message"` to save your work.', '`git commit -m "message"`'),
     ],
 )
 def test_nouns_among_the_phrases(starter: Translator, source: str, target: str, text: str, expected: str) -> None:

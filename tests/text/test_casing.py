@@ -17,6 +17,7 @@ from mt.text.casing import as_clause, begin_with_capital, lower_capitals, lower_
         ("en", "PLEASE SEE https://x.com/AbC NOW, {Name}!", "Please see https://x.com/AbC now, {Name}!"),
         ("en", "iPhone IS GREAT", "iPhone is great"),
         ("de", "STRAßE UND GRÖSSE", "Straße und grösse"),
+        ("de", "HERR SCHMIDT UND DER HERR", "Herr Schmidt und der herr"),
         ("tr", "İSTANBUL VE IRMAK", "İstanbul ve ırmak"),
         ("az-Latn", "İSTANBUL VƏ IRMAQ", "İstanbul və ırmaq"),
         ("el", "ΟΔΥΣΣΕΥΣ ΚΑΙ ΑΛΛΟΙ", "Οδυσσευς και αλλοι"),  # a final sigma at the end of a word

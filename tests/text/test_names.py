@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.names import is_name, lost_names
+from mt.text.names import is_given_name, is_name, lost_names
 
 NAMES = [
     *("Hans Müller", "Pierre Lefèvre", "Jean-Luc Picard", "Dr. Anna Klein", "Prof. Dr. Hans Peter Meier"),
@@ -17,7 +17,7 @@ OTHERS = [
 
 @pytest.mark.parametrize(("text", "expected"), [*((text, True) for text in NAMES), *((text, False) for text in OTHERS)])
 def test_names(text: str, expected: bool) -> None:
-    assert is_name(text) is expected
+    assert is_name(text) is expected and is_given_name(text) is (text == "Hans")
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ CLOSEST = {
     "primes": ("5′ 6″ 7‴ a′ b″", "5′ 6″ 7''' a' b\""),
     "ellipsis": ("so…", "so..."),
     "full-width punctuation": ("Ｗｈｙ？（ｓｏ）", "Why?(so)"),
+    "symbols": ("ℝ ∋ ℓ, ℝ𝕖𝕒𝕝", "ℝ ∋ ℓ, Real"),
     "units": ("5㎞ 7㎡ 8℃ №3", "5km 7m² 8°C No.3"),
     "Roman numeral": ("Ⅳ", "IV"),
 }

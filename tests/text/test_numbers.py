@@ -57,6 +57,7 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("de en", "12 € or 13 $", "13 $", "13 $"),
         ("de en", "12 Euro", "$12", "$12"),
         ("de en", "50¢ Rabatt", "0.50 $ off", "0.50 $ off"),
+        ("en fr", "at 10:00", "à 10 h 000", "à 10 h 00"),
         ("de en", "`$x` 12 €", "`$x` $12", "`$x` €12"),
     ],
 )

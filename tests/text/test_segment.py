@@ -147,6 +147,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("de", '⟨Datum⟩;⟨Roter Hut⟩;⟨7,50⟩;⟨rot⟩\n⟨01.02.⟩;;⟨-45,90⟩;⟨Miete "Mai⟩"'),
         ("de", '⟨name⟩,"⟨a b⟩",⟨price⟩\n⟨red⟩,,⟨new⟩'),
         ("de", '⟨Datum⟩;"⟨Roter Hut⟩";⟨7,50⟩'),
+        ("en", '"⟨id⟩","⟨the text⟩"\n"⟨1⟩","⟨He said ""no"", twice⟩";5,"⟨x⟩"\n⟨He said "yes","no".⟩'),
+        ("en", "[list][*]⟨One⟩ [*]\n⟨Two⟩[/list] ⟨[i] [note]⟩\n! ⟨Name⟩ !! ⟨Age⟩ !! ⟨Now!! so⟩"),
         ("en", "⟨I know Tom,he knows me,we are friends⟩\n⟨hi,i am,so⟩\n⟨One,two⟩"),
         ("de", "⟨Die Kd.-Nr. ist vom Do.–Sa. neu.⟩ ⟨Er ging.⟩⟨-Sie kam.⟩"),
         *(

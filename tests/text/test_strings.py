@@ -152,6 +152,10 @@ def test_marks_are_moved(translation: str, marked: str, moved: tuple[str, bool])
         ("You have {n, plural, =0 {no file} other {# files in {x}}}. {x, number} {g, select, a {{n} dogs} b {it}}",
          ["You have", "no file", "# files in {x}", "{x, number}", "{n} dogs", "it"]),
         ("Use {a, plural, one { here", ["Use {a, plural, one { here"]),
+        ("BEGIN:VEVENT\nUID:a b\nSUMMARY:It is.\nDESCRIPTION;X=y:It is\n  so.\nEND:VEVENT\nThe BEGIN:V of",
+         ["It is.", "It is", "so.", "The BEGIN:V of"]),
+        ("---\ntitle: \"My dog\"\ntags: [a b]\n---\nIt is\n---\ntitle: a\n---", ["My dog", "It is", "title: a"]),
+        ("---\nIt is\n---", ["It is"]),
         ("{# A note #}It is {{ '<b>' }} so.", ["It is {{ '<b>' }} so."]),
     ],
 )  # fmt: skip

@@ -51,6 +51,14 @@ from mt.text.titles import end_of_greeting, lost_titled_names, titled_names, wri
         ("fr-en", "C'est M. Dupont.", "It's M. Dupont.", "It's Mr Dupont."),
         ("fr-en", "Richard M. Stallman", "Richard M. Stallman", None),
         ("fr-de", "Bonjour M. Dupont,", "Hallo M. Dupont,", "Hallo Herr Dupont,"),
+        (
+            "en-de",
+            "with a Mr Lee and the Mr Fox",
+            "mit einer Mr Lee und die Mr Fox",
+            "mit einem Herrn Lee und der Herr Fox",
+        ),
+        ("de-fr", "Ein Herr Lee, eine Frau Fox", "Une M. Lee, un Mme Fox", "Un M. Lee, une Mme Fox"),
+        ("de-en", "Eine Frau Keller rief an.", "A woman Keller called.", "A Ms Keller called."),
         ("en-it", "Mr Smith", "Mr Smith", None),
         ("it-de", "Mr Smith", "Mr Smith", None),
     ],
@@ -71,6 +79,7 @@ def test_titles(languages: str, source: str, translation: str, expected: str | N
         ("en", "Mr Bean is funny.", "Er ist lustig.", ["Bean"]),
         ("de", "Frau Kleins Auto", "Klein's car", []),
         ("de", "Frau Kleins Auto und Frau Jonas", "a car", ["Klein", "Jonas"]),
+        ("de", "Mit einem Herr Lee, einer Frau Anfang 40", "with a Mr", ["Lee"]),
         ("de", "Danke, Herr Lehrer", "Thank you, teacher", []),
     ],
 )

@@ -7,12 +7,14 @@ from mt.text.typography import (
     has_no_break_spaces,
     insert_breaks,
     join_numbers,
+    lost_quotations,
     mend_marks,
     places_of_sentence_ends,
     restore_no_break_spaces,
     space_copied_slashes,
     space_guillemets,
     unify_quotes,
+    write_quotations,
 )
 
 NUMBERS = {
@@ -70,6 +72,7 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("Hallo, Tom!", "Hello, Tom.", "en", "Hello, Tom!"),
         ("Das ist {a}!", "It is {a}", "en", "It is {a}!"),
         ("Stop?!", "Arrête.", "fr-CA", "Arrête ?!"),
+        ("What?! Who?", "Quoi ? ! Qui ?", "fr", "Quoi ?! Qui ?"),
         ("Stop!!!", "Arrête !!", "fr", "Arrête !!!"),
         ("Stop!", "Halt!!!", "de", "Halt!"),
         ("“What?!” she said. “No!!”", "„Was?“ sie sagte. „Nein!“", "de", "„Was?!“ sie sagte. „Nein!!“"),
@@ -124,6 +127,28 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
 )
 def test_marks_at_the_end_are_mended(source: str, translation: str, language: str, expected: str) -> None:
     assert mend_marks(source, translation, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ('Press "Save" or "Save as".', "Drücken Sie „Speichern“.", ["Save", "Save as"]),
+        ('"Why?" she asked. "No," he said.', "„Warum? fragte sie. „Nein“, sagte er.", ["Why?", "No"]),
+        ("« Oui », « Non ». Et l'« eau »", '"Yes", "No" and water', ["Oui", "Non", "eau"]),
+        ("\"He said 'I am here' again\"", '"Er sagte: Hier."', ["I am here"]),
+        ('Press "Save" or "Open".', '"Speichern" oder "Öffnen".', []),
+        ("The dogs' and the cats' house isn't 5\" by 6\".", "Das Haus.", []),
+    ],
+)
+def test_lost_quotations(source: str, translation: str, expected: list[str]) -> None:
+    assert [source[begin:end] for begin, end in lost_quotations(source, translation)] == expected
+    assert lost_quotations(source, translation, [(0, len(source))]) == []
+
+
+def test_other_words_are_quoted() -> None:
+    words = {"Save": "Speichern", "No": "Nein", "I am": "ich bin"}
+    expected = '"Speichern", "Nein." und ‘ich bin’, „x“ Save'
+    assert write_quotations("“Save”, « No. » und ‘I am’, „x“ Save", words) == expected
 
 
 @pytest.mark.parametrize(

@@ -23,19 +23,12 @@ _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of
     re.compile(_INDENT + re.sub("|".join(_NAMED), lambda name: _NAMED[name[0]], pattern))
     for pattern in _TABLES["dividers"]
 ]
-_CONTAINER = re.compile(  # of MkDocs; the text of the container is indented
-    _INDENT + r"(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?: [\w-]+)*(?: ?\"(?P<title>[^\"]*)\")?"
-    r"|===[+!]?[ \t]+\"(?P<tab>[^\"]*)\")[ \t]*"
-)
-_DEFINITION = re.compile(_INDENT + r"(?:\[\^[^\[\]\s]+\]|\*\[[^\[\]]+\]):[ \t]+(?P<title>\S.*)")
+_CONTAINER, _DEFINITION = (re.compile(_INDENT + pattern) for pattern in _TABLES["blocks"].values())
 _DIRECTIVE = re.compile(  # of MyST: the text between the fences is Markdown
     rf"{_INDENT}(?P<fence>`{{3,}}|~{{3,}})\{{(?:{_TABLES['directives'].replace(' ', '|')})\}}[ \t]?(?P<title>[^`]*)"
 )
 _VERBATIM = [(re.compile(_INDENT + begin), end) for begin, end in _TABLES["verbatim"]]
-_INLINE = re.compile(
-    r"(?P<code>(?<!`)(`+)(?!`)[^`\n]+\2(?!`))|(?P<formula>(?<![\\\w$])\$\$?(?![\s$])(?:[^$\\\n]|\\.){1,300}(?<!\s)\$\$?(?![\w$])"
-    r"|\\\((?:(?!\\\)).){1,300}\\\))|\{\{[<%](?:(?!\}\}).){1,300}\}\}|\{%(?:(?!%\}).){1,300}%\}"
-)
+_INLINE = re.compile(_TABLES["inline"])
 _LAST_ATTRIBUTES = re.compile(rf"(?<=[ \t]){_ATTRIBUTES}(?=[ \t]*\Z)")
 _ATTRIBUTES_OF_HEADING = re.compile(r"(?<=[ \t])\{:?[ ]?[#.]?[A-Za-z][^{}]*\}(?=[ \t#]*\Z)")  # {#id .class}
 _PROSE = re.compile(r"[^\W\d_]{2,}[ ,]+[^\W\d_]{2,}")

@@ -19,39 +19,24 @@ from mt.text.markup.tokens import Token, TokenKind
 from mt.text.messages import split_message
 from mt.text.segment import BBCODE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
+from mt.text.word_tables import read_tables
 
-_TAG = re.compile(
-    r"(?:<|(?P<escaped>&lt;))(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})"
-    r"(?:\s(?(escaped)(?:(?!&[lg]t;)[^<>]){0,1000}|[^<>]{0,1000}))?(?P<empty>/?)(?(escaped)&gt;|>)"
-    r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
+_TAG, _MARK, _FIRST_MARK, _SINGLE_QUOTED, _ANGLE, MESSAGE, _NO_TRANSLATION, _NO_BREAK_SPACE = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["strings"].values()
 )
-_SYNTAXES = (  # of emphasis and links: (name, the mark before the words, the words, the mark after them)
-    ("emphasis", r"(?<![*\w\\])(?<!(?<![A-Za-z])')(?:\*{1,3}|'{2,3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])"
-     r"(?!(?<=(?<!\*)\*)(?:true|false|null)\*)", r"[^*\n]{0,1000}?(?<=[^\s*\\])", r"(?P=emphasis)(?![*\w'])"),
-    ("bbcode", rf"(?<!\w)\[(?P<name>{BBCODE})(?:=[^\[\]\n]{{1,500}})?\]",
-     r"[^\n]{1,1000}?", r"\[/(?P=name)\]"),  # [b]a[/b] and [url=x]a[/url]
-    ("latex", r"\\(?:caption|chapter|emph|footnote|(?:sub){0,2}section|text(?:bf|it|sc|sf)|title|underline)\*?\{",
-     r"[^{}\n]{1,1000}", r"\}"),  # \emph{a}
-    ("wiki", r"\[\[[^\[\]|\n]{1,200}\|", r"[^\[\]|\n]{1,1000}", r"\]\]"),  # [[x|a]]
-    ("link", rf"(?<![\w\\])!?\[(?=[^\W_])(?!(?:{BBCODE})\])", r"[^\[\]\n]{1,1000}",
-     r"\](?:\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\)|\[[\w .-]{0,60}\])"),  # [a](x), ![a](x.png) and [a][x]
-)  # fmt: skip
 _MARKS = re.compile(
-    "|".join(rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})" for name, before, words, after in _SYNTAXES)
+    "|".join(
+        rf"(?P<{name}>{before}){words}(?P<{name}_end>{after})"
+        for name, (before, words, after) in read_tables("patterns.toml")["marks"].items()
+    ).replace("{bbcode}", BBCODE)
 )
-_MARK = re.compile(r"[*_'\]\[\\](?:(?<=[*_])|(?<=')'|(?<=\])[(\[]|(?<=\[)[/\[]|(?<=\\)[a-z])")  # a fast test
-_FIRST_MARK = re.compile(r"(?:\*{1,3}|'{2,3}|~~|_{1,2}(?=[A-ZÀ-ÖØ-Þ]\S* ))(?=[^\s*_~'])")
 _LAST_MARK = re.compile(
     rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"
 )
 _LAST_SIGNS = frozenset("*'~_]-–—=#<>★☆")
-_SINGLE_QUOTED = re.compile(r"[‘‚]((?:[^‘’‚]|(?<=\w)’(?=\w))+)[’‘]")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
-_ANGLE = re.compile(r"<|&lt;")
-MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
+_METADATA, _VALUE = (re.compile(pattern, re.MULTILINE) for pattern in read_tables("patterns.toml")["metadata"].values())
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
-_NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
-_NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
 _OBJECT = "\ufffc"
 STATEMENT = "{%"  # the name of a statement of a template or message
 _DIALECT = Dialect(xml=False, words=True)
@@ -151,11 +136,12 @@ def _bounds(mark: re.Match[str]) -> tuple[int, int, int, int]:
 def find_tags(text: str, marks: bool = False) -> list[StringTag]:
     """Return the tags, the comments and the statements of templates and ICU messages of a text, in order.
 
-    A statement is a tag named STATEMENT. Tags in code of templates are left out. `marks` adds those of `_SYNTAXES`.
+    A statement is a tag named STATEMENT. Tags in code of templates are left out. `marks` adds those of `_MARKS`.
     """
     fences = [*_code_blocks(text)]
     inside = {place for block in fences for place in range(block.begin, block.end)}
-    outside = (code for code in (*find_templates(text), *_message_syntax(text)) if code.begin not in inside)
+    syntax = (*find_templates(text), *_message_syntax(text), *_metadata_syntax(text))
+    outside = (code for code in syntax if code.begin not in inside)
     templates = [*outside, *fences]
     if not (templates or marks or _ANGLE.search(text)):
         return []
@@ -200,6 +186,16 @@ def _message_syntax(text: str) -> Iterator[TemplateCode]:
         begin, end = end, end + len(part)
         if not translated:
             yield TemplateCode(begin, end, statement=True)
+
+
+def _metadata_syntax(text: str) -> Iterator[TemplateCode]:
+    """Yield what is around the values of calendars and of the metadata before Markdown as statements."""
+    for block in _METADATA.finditer(text) if "BEGIN:V" in text or text.startswith("---") else ():
+        end = block.start()
+        for value in _VALUE.finditer(text, *block.span()):
+            yield TemplateCode(end, value.start(value.lastindex or 0), statement=True)
+            end = value.end(value.lastindex or 0)
+        yield TemplateCode(end, block.end(), statement=True)
 
 
 def _token(match: re.Match[str]) -> Token:

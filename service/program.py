@@ -174,8 +174,8 @@ async def serve(settings: Settings) -> None:
             await preparing
             await anyio.sleep(0)  # loads anyio's modules, which would delay the first streamed answer
             await server.serve(sockets=[listener, *(listener.dup() for _ in range(1, ACCEPTS))])
-            stats = await fleet.fresh_stats()
-            structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
+        stats = fleet.stats()  # with the last heartbeats of the workers
+        structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
 
 
 def check_page_memories(settings: Settings, database: Database) -> None:

@@ -119,10 +119,8 @@ class DocumentTranslator:
             return [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers], about
 
         segments, about = await self._threads.run(caller, opened.characters, collect)
-        return replace(about, content=await self._write(caller, opened, segments))
-
-    async def _write(self, caller: str, opened: OpenedDocument, segments: list[TranslatedSegment]) -> bytes:
-        return await self._parsers.run(caller, write_document, opened.name, opened.content, opened.options, segments)
+        file = opened.name, opened.content, opened.options
+        return replace(about, content=await self._parsers.run(caller, write_document, *file, segments))
 
 
 def sentence_pairs(text: str, answer: Answer) -> list[tuple[str, str]]:

@@ -282,12 +282,6 @@ class Fleet:
             pools=tuple(self.pools),
         )
 
-    async def fresh_stats(self) -> FleetStats:
-        """Wait for a new heartbeat of every worker, then return `stats()`."""
-        workers = [worker for pool in (*self.pools, *self._retiring) for worker in pool.ready_workers]
-        await asyncio.gather(*(worker.refresh() for worker in workers))
-        return self.stats()
-
     async def _load_changed(self) -> tuple[list[WorkerPool], dict[WorkerPool, Sequence[WorkerPool]]]:
         """Load new and changed models, and serve them. Return the new pools, and the successors of each replaced pool.
 

@@ -117,7 +117,6 @@ class Worker:
         self._transport: ProcessTransport | None = None  # of the process that runs
         self._starting: asyncio.Future[Ready]
         self._running: asyncio.Future[None]  # done once the process has ended
-        self._next_heartbeat: asyncio.Future[None]
         self._timer: asyncio.TimerHandle
 
     async def open(self) -> Ready:
@@ -151,13 +150,6 @@ class Worker:
     def retire(self) -> None:
         """Start no process any more when the present one ends."""
         self._wanted = False
-
-    async def refresh(self) -> None:
-        """Request a heartbeat. Wait until it arrives or the process ends, but at most TICK_SECONDS."""
-        if self._transport:
-            self._transport.send([Ping()])
-            answer = [self._next_heartbeat, self._running]
-            await asyncio.wait(answer, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
     def has_room(self, caller: str, cost: int, room: int) -> bool:
         """Return whether the worker may get another text of `caller`; `cost` is the text's estimated cost.
@@ -197,7 +189,7 @@ class Worker:
     async def _start(self) -> Ready:
         """Start a process, wait until it is ready, and return its Ready message. Raises: ModelError, WorkerDied."""
         loop = asyncio.get_running_loop()
-        self._starting, self._running, self._next_heartbeat = (loop.create_future() for _ in range(3))
+        self._starting, self._running = loop.create_future(), loop.create_future()
         self._starting.add_done_callback(lambda ready: ready.cancelled() or ready.exception())  # perhaps nobody waits
         self._work = WorkCounts()  # counters of this process, as of the last heartbeat
         self._thread_steps: tuple[int, ...] = ()  # as of the last heartbeat
@@ -260,8 +252,6 @@ class Worker:
                     self._counts.work += message.work - self._work
                     self._work, self._thread_steps = message.work, message.thread_steps
                     self._ticks_without_heartbeat = 0
-                    self._next_heartbeat.set_result(None)
-                    self._next_heartbeat = asyncio.get_running_loop().create_future()
                 case Ready():
                     self._ticks_without_heartbeat = 0
                     self._starting.set_result(message)

@@ -92,7 +92,7 @@ async def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
         assert not any(each.done() and each.exception() for each in asked)
         assert await asyncio.gather(*asked, *late) == expected([*texts, "The dog."], small_model)
         assert fleet.ready
-        stats = await fleet.fresh_stats()
+        stats = fleet.stats()
         assert (stats.restarts, stats.requests, stats.finished) == (1, 0, 17)
 
 
@@ -431,7 +431,7 @@ async def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: P
         control.open()
         await first[0]
         await ask(fleet, "The river.")
-        stats = await fleet.fresh_stats()
+        stats = fleet.stats()
         assert (stats.expired, stats.finished, stats.requests) == (3, 2, 0)
         asked = Translator.load(small_model, "cpu")
         never = {

@@ -1,6 +1,6 @@
 """Admission of requests: what is in progress is bounded, awaited at the shutdown, and ends with the client.
 
-GateMiddleware counts each request that does work, and dependencies of service/routes/access.py admit it by its kind.
+RequestGateMiddleware counts each request that does work; dependencies of service/routes/access.py admit it by its kind.
 """
 
 import asyncio

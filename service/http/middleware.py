@@ -62,8 +62,7 @@ _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics, gate: RequestGate) -> None:
     """Add the middleware of every request. The middleware that is added last is the outermost."""
-    app.add_middleware(GateMiddleware, gate=gate)
-    app.add_middleware(RequestLimitMiddleware, settings=settings)
+    app.add_middleware(RequestGateMiddleware, settings=settings, gate=gate)
     if settings.accepted_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -75,42 +74,6 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics, gate:
     app.add_middleware(RequestLogMiddleware, metrics=metrics)
     if settings.trusted_proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
-
-
-class GateMiddleware:
-    """Middleware that counts requests in `gate`, which refuses new ones during the shutdown, and answers HEAD like GET.
-
-    The middleware that reads bodies calls this one, so a request is accepted as soon as its whole body has been read.
-    Probes, the page and documentation are neither counted nor refused. Once the gate is closed, each answer closes its
-    connection.
-    """
-
-    def __init__(self, app: ASGIApp, gate: RequestGate) -> None:
-        self.app = app
-        self.gate = gate
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        is_head, path = scope["method"] == "HEAD", path_of(scope)
-        inner = {**scope, "method": "GET"} if is_head else scope
-
-        async def send_answer(message: Message) -> None:
-            if message["type"] == "http.response.start" and self.gate.closed:
-                MutableHeaders(scope=message)["Connection"] = "close"
-            await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
-
-        try:
-            with ExitStack() as work:
-                if path not in UNCOUNTED and not path.startswith("/web/"):
-                    work.enter_context(self.gate.entered())
-                scope["state"]["work"] = work  # the dependencies that admit the caller add to it
-                await self.app(inner, receive, send_answer)
-        except Unavailable as error:  # only the gate's error arrives here; the application answers its own errors
-            await error_response(scope, error)(scope, receive, send_answer)
-        finally:
-            scope["route"] = inner.get("route")  # for the log
 
 
 class RequestLogMiddleware:
@@ -175,19 +138,23 @@ class RequestLogMiddleware:
         )
 
 
-class RequestLimitMiddleware:
-    """Middleware that reads the body of a request, within limits of size and time, into `request.state.body`.
+class RequestGateMiddleware:
+    """Middleware that reads the body of a request, counts the request in `gate`, and answers HEAD like GET.
 
-    `max_buffered_bytes` of the settings limits the sum of all bodies in memory, except those of SMALL_BYTES.
+    Bodies have limits of size and time. `max_buffered_bytes` of the settings limits the sum of all bodies in memory,
+    except those of SMALL_BYTES. A request is accepted as soon as its whole body has been read. During the shutdown, the
+    gate refuses new ones, and each answer closes its connection. Probes, the page and documentation are neither counted
+    nor refused.
 
     One request starts in each iteration of the event loop, and addresses take turns. If 512 requests arrive together,
     a probe that follows them is answered after 30 ms of processor time, and without turns after 240 ms. Health probes
     have turns of their own.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, gate: RequestGate) -> None:
         self.app = app
         self.settings = settings
+        self.gate = gate
         self._buffered = 0  # bytes of all bodies in memory
         self._garbage = RequestGarbage()
         self._starts, self._probe_starts = FairSemaphore(1), FairSemaphore(1)
@@ -196,27 +163,36 @@ class RequestLimitMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body, size = bytearray(), 0
+        body, size, is_head, path = bytearray(), 0, scope["method"] == "HEAD", path_of(scope)
+        inner = {**scope, "method": "GET"} if is_head else scope
+
+        async def send_answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and self.gate.closed:
+                MutableHeaders(scope=message)["Connection"] = "close"
+            await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
+
         try:
+            self._check_head(scope)
             try:
-                self._check_head(scope)
                 async with asyncio.timeout(self.settings.read_timeout_seconds):
                     await self._read(scope, receive, body)
             except TimeoutError:
-                await error_response(scope, SlowRequest(self.settings.read_timeout_seconds))(scope, receive, send)
-                return
-            except ServiceError as error:
-                await error_response(scope, error)(scope, receive, send)
-                return
-            starts = self._probe_starts if path_of(scope) in HEALTH else self._starts
-            address = current_record().caller
+                raise SlowRequest(self.settings.read_timeout_seconds) from None
+            starts, address = self._probe_starts if path in HEALTH else self._starts, current_record().caller
             await starts.acquire(address)
             asyncio.get_running_loop().call_soon(starts.release, address)
             scope["state"]["body"] = bytes(body)
             size = len(body)
             body.clear()
-            await self.app(scope, receive, send)
+            with ExitStack() as work:
+                if path not in UNCOUNTED and not path.startswith("/web/"):
+                    work.enter_context(self.gate.entered())
+                scope["state"]["work"] = work  # the dependencies that admit the caller add to it
+                await self.app(inner, receive, send_answer)
+        except ServiceError as error:  # of this middleware; the application answers its own errors
+            await error_response(scope, error)(scope, receive, send_answer)
         finally:
+            scope["route"] = inner.get("route")  # for the log
             self._garbage.add(len(body) or size)
             self._buffered -= len(body) or size
 

@@ -11,8 +11,9 @@ from service.app import ROUTERS
 from service.errors import Overloaded, ServiceError, TooManyRequests
 from service.http import admission
 from service.http.admission import RequestGate, WorkKind, WorkLimit
-from service.http.middleware import GateMiddleware
+from service.http.middleware import RequestGateMiddleware
 from service.routes import access
+from service.settings import Settings
 
 COUNTED = [("GET", "/documents"), ("GET", "/v2/usage"), ("HEAD", "/download_file/a"), ("POST", "/translate")]
 UNCOUNTED = [("GET", path) for path in ("/", "/web/style/text.css", "/docs", "/livez", "/readyz", "/metrics")]
@@ -26,7 +27,7 @@ async def answer(method: str, path: str, gate: RequestGate, counts: list[int]) -
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"content"})
 
-    middleware = GateMiddleware(application, gate)
+    middleware = RequestGateMiddleware(application, Settings(model="m"), gate)
 
     async def with_id(scope: Scope, receive: Receive, send: Send) -> None:
         await middleware({**scope, "state": {"request_id": "1"}}, receive, send)

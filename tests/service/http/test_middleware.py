@@ -14,7 +14,8 @@ from starlette.types import Message, Receive, Scope, Send
 from service.access.database import Database
 from service.app import create_app
 from service.errors import HEAD_BYTES
-from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestLimitMiddleware, RequestLogMiddleware
+from service.http.admission import RequestGate
+from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestGateMiddleware, RequestLogMiddleware
 from service.metrics import Metrics
 from service.settings import Settings
 from service.workers.fleet import Fleet
@@ -131,7 +132,7 @@ async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], sett
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await RequestLimitMiddleware(app, settings)(scope("/echo", headers), receive, send)
+    await RequestGateMiddleware(app, settings, RequestGate())(scope("/echo", headers), receive, send)
     return sent[0]["status"], seen
 
 
@@ -228,7 +229,7 @@ async def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> No
             await asyncio.sleep(0)
         return task
 
-    limited = RequestLimitMiddleware(app, settings)
+    limited = RequestGateMiddleware(app, settings, RequestGate())
     accepted = [await held("/translate_file", 2 * large), await held("/translate", large)]
     assert await post("/translate", large + 1) == await post("/v2/document", 2 * large + 1) == 413
     assert await post("/translate", large) == 503  # no room

@@ -24,7 +24,7 @@ from rich.table import Table
 
 from mt.arguments import ArgumentParser
 from mt.cli.command import CommandParser, command, stderr_console, tell
-from service.access.api_keys import ApiKey, ApiKeyError, get_key, list_keys, make_key, revoke_key
+from service.access.api_keys import ApiKey, ApiKeyError, list_keys, make_key, revoke_key
 from service.access.database import Database, DatabaseError
 from service.access.usage import month_of, read_usage
 from service.settings import variable
@@ -67,8 +67,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add.add_argument("--quota", type=count_to(MAX_LIMIT), metavar="N", help="characters per month (default: no limit)")
     add.add_argument("--days", type=count_to(MAX_DAYS), metavar="N", help="days until the key expires (default: never)")
     actions.add_parser("list", parents=[shared], help="list all keys with their usage of this month")
-    for action, description in (("show", "show one key"), ("revoke", "refuse a key permanently")):
-        actions.add_parser(action, parents=[shared], help=description).add_argument("key", help="name or id of the key")
+    revoke = actions.add_parser("revoke", parents=[shared], help="refuse a key permanently")
+    revoke.add_argument("key", help="name or id of the key")
     return parser.parse_args(argv)
 
 
@@ -121,8 +121,6 @@ def run_action(connection: sqlite3.Connection, options: argparse.Namespace) -> t
             keys = [key]
         case "list":
             keys = list_keys(connection)
-        case "show":
-            keys = [get_key(connection, options.key)]
         case "revoke":
             keys = [revoke_key(connection, options.key)]
     month = month_of(time.time())

@@ -190,8 +190,8 @@ def test_the_script(keys: Run, tmp_path: Path) -> None:
         found = asyncio.run(find_key(database, secret))
     assert found is not None and (found.name, found.rate, found.quota) == ("the wiki", 5, 100)
     assert found.expires is not None and 2.9 < (found.expires - time.time()) / 86_400 < 3
-    (shown,) = json.loads(keys("show", found.id, "--json")[1])
-    assert (shown["name"], shown["state"], shown["used"]) == ("the wiki", "valid", 0)
+    shown = json.loads(keys("list", "--json")[1])[0]
+    assert (shown["id"], shown["name"], shown["state"], shown["used"]) == (found.id, "the wiki", "valid", 0)
     (revoked,) = json.loads(keys("revoke", "the wiki", "--json")[1])
     assert revoked["state"] == "revoked"
     listed = keys("list")
@@ -213,7 +213,7 @@ def test_limits_that_cannot_be(limit: tuple[str, str], capsys: pytest.CaptureFix
     [
         (("add", "wiki"), "there is a key named 'wiki' already"),
         (("add", " "), "the name is ' '"),
-        (("show", "mail"), "there is no key 'mail'; accepted: wiki"),
+        (("revoke", "mail"), "there is no key 'mail'; accepted: wiki"),
         (("list", "--database", "slip.db"), "database slip.db does not exist"),
     ],
 )

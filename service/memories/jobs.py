@@ -5,7 +5,6 @@ A job lives in memory, for an hour: it names a file to upload or to download, an
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -71,9 +70,6 @@ class MemoryJobs:
         owned = self._of(job.owner)
         for oldest in owned[: max(0, len(owned) + 1 - MAX_JOBS_PER_CALLER)]:
             self._jobs.pop(oldest.id, None)
-        if len(self._jobs) >= MAX_JOBS:  # the caller with the most jobs loses one
-            [(owner, _)] = Counter(other.owner for other in self._jobs.values()).most_common(1)
-            self._jobs.pop(self._of(owner)[0].id, None)
         self._jobs[job.id] = job
         return job
 

@@ -17,9 +17,12 @@ FindMatches = Callable[[str, str, Direction, Sequence[str], float], Awaitable[Se
 
 
 async def attach_matches(
-    parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job, find_matches: FindMatches, threads: WorkThreads
-) -> list[tuple[SourceText, TranslationRoute]]:
-    """Return `parts` with the matches that the job's translation memory has for the sentences of each text."""
+    parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job, find: FindMatches | None, threads: WorkThreads
+) -> Sequence[tuple[SourceText, TranslationRoute]]:
+    """Return `parts` with the matches that the job's translation memory, if any, has for the sentences of each text."""
+    if not job.memory:
+        return parts
+    assert find is not None
     effort = sum(len(text.text) for text, _ in parts)
     sentences = await threads.run(
         job.caller, effort, lambda: [list(_sentences(text.text, route, job)) for text, route in parts]
@@ -30,7 +33,7 @@ async def attach_matches(
     matches = {
         direction: {
             match.sentence: match
-            for match in await find_matches(job.caller, job.memory, direction, list(listed), job.memory_score)
+            for match in await find(job.caller, job.memory, direction, list(listed), job.memory_score)
         }
         for direction, listed in strings.items()
     }

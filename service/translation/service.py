@@ -219,7 +219,7 @@ class TranslationService:
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
         """Return an answer for each (text, route) in `parts`. Texts with the same route are translated together."""
-        parts = await self._with_matches(parts, job)
+        parts = await attach_matches(parts, job, self._find_matches, self.threads)
         groups: dict[TranslationRoute, list[int]] = {}
         for index, (_, route) in enumerate(parts):
             groups.setdefault(route, []).append(index)
@@ -235,14 +235,6 @@ class TranslationService:
             for index, answer in zip(indices, group, strict=True)
         }
         return [answers[index] for index in range(len(parts))]
-
-    async def _with_matches(
-        self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job
-    ) -> Sequence[tuple[SourceText, TranslationRoute]]:
-        if not job.memory:
-            return parts
-        assert self._find_matches is not None
-        return await attach_matches(parts, job, self._find_matches, self.threads)
 
     async def _translate_on_route(self, route: TranslationRoute, texts: Sequence[SourceText], job: Job) -> list[Answer]:
         """Translate texts with the one or two models of `route`. The second model translates sentence by sentence."""
@@ -314,7 +306,8 @@ class TranslationService:
 
         If the queue is full, raise Overloaded if `raise_overloaded` is true, otherwise wait.
         """
-        ((part, route),) = await self._with_matches([(text.parts[0], text.route)], job)
+        parts = [(text.parts[0], text.route)]
+        ((part, route),) = await attach_matches(parts, job, self._find_matches, self.threads)
         reports: asyncio.Queue[SentenceReport | None] = asyncio.Queue()
 
         async def work() -> Answer:

@@ -277,11 +277,11 @@ class TargetResponse(BaseModel):
     def of(cls, request: TranslateRequest, answers: Sequence[Answer]) -> Self:
         """Return the response for one target."""
 
-        def values(value: Callable[[Answer], object]) -> Any:
+        def values(value: "Callable[[Answer], object]") -> Any:  # in quotes: it is evaluated for each response
             listed = [value(answer) for answer in answers]
             return listed[0] if isinstance(request.q, str) else listed
 
-        def segments(answer: Answer) -> list[SegmentResponse]:
+        def segments(answer: Answer) -> "list[SegmentResponse]":
             return [SegmentResponse.of(request, sentence) for sentence in answer.sentences]
 
         return cls(

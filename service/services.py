@@ -70,7 +70,6 @@ async def open_services(
     )
     parsers = ParserPool()
     memories = MemoryStore(database, MemoryLimits(memories=settings.max_memories, units=settings.max_memory_units))
-    glossary_limits = GlossaryLimits(glossaries=settings.max_glossaries)
     translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)
     access = AccessControl(database, settings.require_key, settings.anonymous_rate)
     document_limits = DocumentJobLimits(bytes=settings.max_stored_file_bytes)
@@ -84,7 +83,7 @@ async def open_services(
             fleet=fleet,
             translations=translations,
             access=access,
-            glossaries=GlossaryStore(database, glossary_limits),
+            glossaries=GlossaryStore(database, GlossaryLimits(glossaries=settings.max_glossaries)),
             offered=offered,
             memories=memories,
             memory_jobs=MemoryJobs(),

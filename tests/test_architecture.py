@@ -93,16 +93,16 @@ CEILINGS = {
     "mt.text": 12_623,
     "mt.training": 1_800,
     "mt": 3_000,
-    "service.access": 892,
+    "service.access": 891,
     "service.glossaries": 451,
-    "service.http": 1_430,
-    "service.memories": 730,
+    "service.http": 1_406,
+    "service.memories": 729,
     "service.parsers": 684,
     "service.routes": 2_733,
-    "service.translation": 2_011,
-    "service.verbs": 357,
-    "service.workers": 2_438,
-    "service": 2_333,
+    "service.translation": 2_002,
+    "service.verbs": 355,
+    "service.workers": 2_422,
+    "service": 2_332,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

@@ -109,8 +109,7 @@ class AccessControl:
 
         The code within the context updates the charge.
 
-        Raises:
-            QuotaExceeded: if too little of the key's quota is left. Nothing is charged in this case.
+        Raises: QuotaExceeded if too little of the key's quota is left. Nothing is charged in this case.
         """
         charged_at = self._clock()
         await self.charge(caller, characters)

@@ -6,16 +6,9 @@ from dataclasses import dataclass
 
 from mt.errors import DocumentError
 from mt.text.encoding_detection import decode_strict, detect_encoding
+from mt.text.word_tables import read_tables
 
-_ENCODING = re.compile(
-    r"utf-?8|utf-?(?:16|32)(?:-?[bl]e)?|(?:us-?)?ascii|latin-?\d{1,2}|iso-?8859-?\d{1,2}|koi8-?[rtu]"
-    r"|(?:windows-?|cp|ibm)(?:125\d|437|7\d\d|8[56]\d|874|932|936|949|950|1125)|tis-?620|kz-?1048|ptcp154"
-    r"|mac-?(?:intosh|roman|arabic|cyrillic|farsi|greek|turkish|latin-?2|central-?europe|croatian|iceland|romanian)"
-    r"|hp-?roman-?8|cp1006|johab|s(?:hift-?)?jis(?:-?2004|-?x-?0213)?|ms-?(?:932|936|949|950)|uhc"
-    r"|iso-?2022-?(?:jp(?:-?\d|-?ext)?|kr)|euc-?(?:jp|kr|cn|jis-?2004|jisx0213)|gb-?2312|gbk|gb-?18030|hz-?gb-?2312"
-    r"|big5(?:-?hkscs)?",
-    re.IGNORECASE,
-)
+_ENCODING = re.compile(read_tables("patterns.toml")["encodings"]["accepted"])
 """Encodings that are accepted. Other codecs of Python may take quadratic time or accept any bytes."""
 
 _BOMS = (

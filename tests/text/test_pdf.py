@@ -58,6 +58,8 @@ def laid_out(texts: list[str]) -> list[PdfLine]:
         (["A long line of the text with con-", "tent"], ["A long line of the text with content"]),
         (["A long line of a well-known text well-", "known"], ["A long line of a well-known text well-known"]),
         (["A long line of the text at the Nord-", "See"], ["A long line of the text at the Nord-See"]),
+        (["A long line of the text on Haus-", "und Gartentüren"], ["A long line of the text on Haus- und Gartentüren"]),
+        (["Name: Anna Schmidt", "Town: Berlin"], ["Name: Anna Schmidt", "Town: Berlin"]),
         ([f"A long line of the text with con{SOFT_HYPHEN}", "tent"], ["A long line of the text with content"]),
         (["A short end.", "The next text has a long line."], ["A short end.", "The next text has a long line."]),
         (["A long line ends where a page ends", "and goes on."], ["A long line ends where a page ends and goes on."]),
@@ -66,6 +68,29 @@ def laid_out(texts: list[str]) -> list[PdfLine]:
 )
 def test_lines_are_joined(lines: list[str], paragraphs: list[str]) -> None:
     assert [block.text for block in read_blocks(PdfText(laid_out(lines), [PAGE]))] == paragraphs
+
+
+def test_short_items_within_a_wide_column_are_not_joined() -> None:
+    text = "The lines of this text are all of one length"
+    wide = [PdfLine(text, 0, 72, 336, 700 - 14 * row, 12, False) for row in range(2)]
+    nested = [PdfLine(f"Red {text}", 0, 100, 150, 672 - 14 * row, 12, False) for row, text in enumerate(("cat", "Dog"))]
+    assert [block.text for block in read_blocks(PdfText([*wide, *nested], [PAGE]))][-2:] == ["Red cat", "Red Dog"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "text"),
+    [
+        (b"5 Tc (Spaced out words) Tj", "Spaced out words"),
+        (b"5 Tc (A b c) Tj", "A b c"),
+        (
+            b"(See note) Tj /F 8 Tf 5 Ts (1) Tj /F 12 Tf 0 Ts ( and H) Tj /F 8 Tf -3 Ts (2) Tj /F 12 Tf 0 Ts (O) Tj",
+            "See note¹ and H₂O",
+        ),
+    ],
+)
+def test_characters_of_a_line(stream: bytes, text: str) -> None:
+    (line,) = read_pdf("a.pdf", pdf(b"BT /F 12 Tf 72 700 Td " + stream + b" ET"), DocumentOptions()).lines
+    assert line.text == text
 
 
 def test_an_indent_and_a_gap_begin_a_paragraph() -> None:

@@ -24,20 +24,13 @@ from mt.text.markup import Segment, parse_html
 from mt.text.markup.elements import HTML
 from mt.text.markup.inline import InlineItem, InlineKind
 from mt.text.markup.tokens import TokenKind, html_tokens, references
-from mt.text.word_tables import read_words
+from mt.text.word_tables import read_tables, read_words
 
 _LINE = re.compile(r"\r\n|\r|\n")
-_FRONT_MATTER = re.compile(
-    r"\A(---|\+\+\+)[ \t]*(?:\r\n|\n)(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)", re.DOTALL | re.MULTILINE
+_FRONT_MATTER, _ESCAPE, _BREAK, _HARD_BREAK, _HIGHLIGHT, _BLOCK_START = (
+    re.compile(pattern) for pattern in read_tables("documents/patterns.toml")["markdown"].values()
 )
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_BREAK = re.compile(r"[ \t]*\n[ \t]*")
-_HARD_BREAK = re.compile(r"(?:\\|[ ]*)\n[ \t]*")
 _FIXED = re.compile(rf"(\[\^[^\[\]\s]+\]|{SYNTAX}+|{VALUE}+)")  # footnote marks and hidden syntax
-_HIGHLIGHT = re.compile(  # ==marked==, ++inserted++ and ^[an inline footnote]
-    r"(==(?=[^\W_][^=\n]{0,300}==)|\+\+(?=[^\W_][^+\n]{0,300}\+\+)|\^\[(?=[^\[\]\n]{1,300}\]))([^=+\[\]\n]+)(==|\+\+|\])"
-)
-_BLOCK_START = re.compile(r"\A(\d*)([-+#>=]|(?<=\d)[.)](?=\s|\Z))")
 _END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _TASK = re.compile(r"\[[ xX]\](?=[ \t])")  # at the beginning of the items of a task list
 _ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")  # of a picture or link before them, in many dialects

@@ -29,12 +29,7 @@ from mt.text.markup.rendering import NOT_XML
 from mt.text.word_tables import read_tables
 
 _NUMBERS = re.compile(r"(\d+)")
-_ROOT = re.compile(
-    r"\{http://(?:schemas\.openxmlformats\.org/(\w+)/2006|(purl)\.oclc\.org/ooxml/(\w+))/(\w+)\}(\w+)"
-    r"|\{http://schemas\.microsoft\.com/office/(drawing)/20\d\d/(\w+)\}(\w+)"
-)
-_HEADER_CODE = re.compile(r"((?<!&)&(?:[LCRBIUESXYHO]|\"[^\"]*\"|\d+|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}))")
-_FILE_NAME = re.compile(r"\S+\.[A-Za-z]{3,4}")  # which programs write as the alternative text of a picture
+_ROOT, _HEADER_CODE, _FILE_NAME = map(re.compile, read_tables("documents/patterns.toml")["office"].values())
 _HEADER_VALUE = re.compile(r"&[&PNDTFAGZ]")  # such as the number of the page, and "&" itself
 _NAMES = read_tables("documents/office.toml")
 _TEXT_ROOTS, _NAMING_ROOTS = _NAMES["text_roots"].split(), _NAMES["naming_roots"].split()

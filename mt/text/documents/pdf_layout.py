@@ -8,6 +8,7 @@ from enum import Enum
 from itertools import pairwise
 
 from mt.text.documents.pdf_lines import SOFT_HYPHEN, PdfLine, PdfText
+from mt.text.word_tables import read_tables
 
 MAX_LEVEL = 4
 _HEADING_SIZE = 1.12  # smallest font size of a heading, relative to that of the body text
@@ -19,17 +20,13 @@ _LOOSE = 1.2  # largest distance between two lines of one paragraph, relative to
 _NEAR = 4  # number of lines before and after a line that determine the right edge of its column
 _MARGIN = 0.12  # height of the area with running titles, relative to the height of the page
 _MIN_RUNNING_PAGES = 2
-_BULLET = re.compile(r"[•◦▪‣∙●○■□–—*-]\s+(?=\S)")
-_NUMBERED = re.compile(r"(?:\d{1,3}|[A-Za-z])[.)]\s+(?=\S)|\[\d{1,3}\]\s+(?=\S)")
-_NUMBER = re.compile(r"\d[\d.]{0,8}\s")
-_SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*$""")
-_NO_HEADING_END = re.compile(r"[.,;:!?…]$")
-_HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:-[^\W\d_]++)+")
+_BULLET, _NUMBERED, _FIELD, _NUMBER, _SENTENCE_END, _NO_HEADING_END, _HYPHENATED, _EDGE_NUMBER, _UNSPACED = (
+    re.compile(pattern) for pattern in read_tables("documents/patterns.toml")["pdf"].values()
+)
 _LAST_WORD, _FIRST_WORD = re.compile(r"[^\W\d_]+-$"), re.compile(r"[^\W\d_]+")
+_SUSPENDING = frozenset("and or to und oder bzw sowie bis et ou".split())  # words after a hyphen: Haus- und Gartentür
 _END = 60  # number of characters that are searched at the end of a line
-_EDGE_NUMBER = re.compile(r"^[\d\W]+|[\d\W]++$")
 _DIGITS = re.compile(r"\d+")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65]")
 
 
 class BlockKind(Enum):
@@ -157,17 +154,16 @@ def _leading(lines: Sequence[PdfLine]) -> dict[float, float]:
 def _right_edges(lines: Sequence[PdfLine]) -> list[float]:
     """Return, for each line, the right edge of the column that contains the line.
 
-    The column consists of the lines nearby that have the same left edge and font size.
+    The column consists of the lines nearby that have the same left edge and font size. If it is less than half as wide
+    as the space up to the right edge of lines that begin further left, it has this edge, as nested items have.
     """
     edges = []
     for number, line in enumerate(lines):
         near = lines[max(0, number - _NEAR) : number + _NEAR + 1]
-        alike = (
-            other.right
-            for other in near
-            if other.page == line.page and other.size == line.size and abs(other.left - line.left) < line.size
-        )
-        edges.append(max(alike))
+        near = [other for other in near if other.page == line.page and other.size == line.size]
+        edge = max(other.right for other in near if abs(other.left - line.left) < line.size)
+        outer = max((other.right for other in near if other.left < line.left and line.alone), default=edge)
+        edges.append(outer if 2 * (edge - line.left) < outer - line.left else edge)
     return edges
 
 
@@ -179,6 +175,8 @@ def _continues(paragraph: Sequence[PdfLine], line: PdfLine, leading: dict[float,
     """
     last = paragraph[-1]
     if abs(line.size - last.size) > _SAME_SIZE * last.size or line.bold != last.bold or _marked(line):
+        return False
+    if _FIELD.match(last.text) and _FIELD.match(line.text):
         return False
     word = (line.right - line.left) * (len(line.text.split(None, 1)[0]) + 1) / len(line.text)
     fits = last.right + word < right_edge - 0.5 * line.size
@@ -242,7 +240,9 @@ def _join(lines: Sequence[PdfLine], hyphenated: set[str]) -> str:
         elif before.endswith("-") and (word := _LAST_WORD.search(before[-_END:])):
             following = _FIRST_WORD.match(text)
             joined = (word[0] + following[0]).lower() if following else ""
-            if text[:1].islower() and joined not in hyphenated:
+            if following and following[0].lower() in _SUSPENDING:
+                parts.append(" ")
+            elif text[:1].islower() and joined not in hyphenated:
                 parts[-1] = before[:-1]
         elif before and not (_UNSPACED.match(before[-1]) and _UNSPACED.match(text[:1])):
             parts.append(" ")

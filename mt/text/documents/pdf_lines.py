@@ -8,6 +8,7 @@ cryptography, which is larger than PDFium.
 import ctypes
 import math
 import re
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from mt.text.markup.rendering import NOT_XML
 MAX_PAGES = 5000
 SOFT_HYPHEN = "\u00ad"
 _CELL_GAP = 2.0  # in a line, a gap of this many font sizes separates cells or columns
+_TURNED_GAP = 8.0  # the same from right to left, where PDFium returns some words from their ends
 _ROW_SHIFT = 0.5  # a character that is shifted by this many font sizes begins a line; superscripts are shifted less
 _BACK = 3.0  # a character this many font sizes to the left of the last one begins a line
 _BOLD = re.compile("bold|black|heavy|demi", re.IGNORECASE)
@@ -33,6 +35,10 @@ _REPLACED = str.maketrans(
         **dict.fromkeys("\x02\ufffe\u2010", "-"),  # the first is PDFium's sign for a hyphen at the end of a line
     }
 )
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_LEAST_SPACED, _WORD_GAP = 6, 1.5  # letters of a line with spaced letters, and its gaps between words by that of most
+_RAISED, _LOWERED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"), str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_SMALL, _SHIFT = 0.9, 0.1  # largest size and least shift of a raised or lowered digit, by the size of its line
 _SPACES = frozenset(" \t\u00a0")
 _LINE_BREAKS = frozenset("\r\n\0")
 
@@ -42,7 +48,8 @@ class PdfLine:
     """A line of text. If wide gaps divide a line into parts, each part is a `PdfLine`, and `alone` is False.
 
     `left`, `right` and `baseline` are in points, measured from the lower left corner of the page. `size` is the font
-    size of most characters of the line, and `bold` tells whether most of them are bold.
+    size of most characters of the line, and `bold` tells whether most of them are bold. If the line runs from right to
+    left, `left` and `right` are mirrored: they are measured from its beginning to the left.
     """
 
     text: str
@@ -121,6 +128,7 @@ class _Part:
     baseline: float
     last: float  # left edge of the last character
     text: list[str]
+    places: "array[float]"  # the left edge of each character of `text`, and the width of each space
     sizes: dict[float, int]  # number of characters by font size
     bold: int = 0  # number of bold characters
     alone: bool = True
@@ -157,17 +165,25 @@ class _LineReader:
             if place is None:
                 continue
             left, right, baseline = place
-            if part is not None and (begins := self._begins(part, style, left, baseline)) is not None:
+            turns = _RIGHT_TO_LEFT.match(character) is not None
+            begins = None if part is None else self._begins(part, style, right if turns else left, baseline, turns)
+            if part is not None and begins is not None:
                 part.alone = part.alone and not begins
                 yield from self._line(part)
-                part = _Part(style, left, right, baseline, left, [], {}, alone=not begins)
+                part = _Part(style, left, right, baseline, left, [], array("f"), {}, alone=not begins)
             elif part is None:
-                part = _Part(style, left, right, baseline, left, [], {})
+                part = _Part(style, left, right, baseline, left, [], array("f"), {})
             elif space:
                 part.text.append(" ")
+                part.places.append(left - part.right)
             space = False
+            shift = (baseline - part.baseline) / part.style.size
+            if style.size < _SMALL * part.style.size and abs(shift) > _SHIFT:
+                character = character.translate(_RAISED if shift > 0 else _LOWERED)
             part.text.append(character)
-            part.left, part.right, part.last = min(part.left, left), max(part.right, right), left
+            part.places.append(left)
+            part.left, part.right = min(part.left, left), max(part.right, right)
+            part.last = part.left if turns else left
             part.sizes[style.size] = part.sizes.get(style.size, 0) + 1
             part.bold += style.bold
         if part is not None:
@@ -200,23 +216,46 @@ class _LineReader:
         return min(corners), max(corners), y * cosine - x * sine
 
     @staticmethod
-    def _begins(part: _Part, style: _Style, left: float, baseline: float) -> bool | None:
+    def _begins(part: _Part, style: _Style, left: float, baseline: float, turns: bool) -> bool | None:
         """Return True if a character begins another part of the line, False if it begins another line, else None.
 
-        `left` and `baseline` are the place of the character, and `part` contains the characters before it.
+        `left` and `baseline` are the place of the character, and `part` contains the characters before it. `turns`
+        tells whether the character runs from right to left: `left` is its right edge then.
         """
         size = max(part.style.size, style.size)
         turned = abs(part.style.cosine - style.cosine) + abs(part.style.sine - style.sine) > 0.1
-        if turned or abs(baseline - part.baseline) > _ROW_SHIFT * size or left < part.last - _BACK * size:
+        back = left < part.last - _BACK * size and not turns
+        if turned or abs(baseline - part.baseline) > _ROW_SHIFT * size or back:
             return False
+        if turns:
+            return True if left < part.left - _TURNED_GAP * size else None
         text = part.text  # of a marker of a list, after which a wide gap may follow
         is_marker = len(text) <= 4 and (text[-1] in ".)" or (len(text) == 1 and not text[0].isalnum()))
         return True if left > part.right + _CELL_GAP * size and not is_marker else None
 
     def _line(self, part: _Part) -> Iterator[PdfLine]:
-        text = NOT_XML.sub("", "".join(part.text).translate(_REPLACED))
+        text = NOT_XML.sub("", "".join(_characters(part)).translate(_REPLACED))
         text = text.rstrip(SOFT_HYPHEN).replace(SOFT_HYPHEN, "") + SOFT_HYPHEN * text.endswith(SOFT_HYPHEN)
         if text.strip():
             size = max(part.sizes, key=lambda size: part.sizes[size])
             bold = 2 * part.bold > sum(part.sizes.values())
-            yield PdfLine(text, self._page, part.left, part.right, part.baseline, size, bold, part.alone)
+            turned = sum(map(len, _RIGHT_TO_LEFT.findall(text))) > len(text) / 2
+            left, right = (-part.right, -part.left) if turned else (part.left, part.right)
+            yield PdfLine(text, self._page, left, right, part.baseline, size, bold, part.alone)
+
+
+def _characters(part: _Part) -> list[str]:
+    """Return the characters of a line in order, if its letters are spaced without the spaces between them.
+
+    PDFium returns some words that run from right to left in the order in which they are seen.
+    """
+    text, gaps = [*part.text], part.places[1::2]
+    if len(text) >= 2 * _LEAST_SPACED and set(text[1::2]) == {" "}:
+        widest = _WORD_GAP * sorted(gaps)[len(gaps) // 2]
+        text[1::2] = [" " * (gap > widest) for gap in gaps]
+        return text
+    for word in _RIGHT_TO_LEFT.finditer("".join(text)):
+        begin, end = word.span()
+        if part.places[begin] < part.places[end - 1]:
+            text[begin:end] = text[begin:end][::-1]
+    return text

@@ -15,26 +15,17 @@ from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import END_MARK, InlineItem, InlineKind, decode_nothing
 from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.markup.tokens import MAX_TOKENS, references
+from mt.text.word_tables import read_tables
 
 _COLUMN = re.compile(r"(?:[^\r\n\t ]| {1,2}(?! ))+")
 _TABLE = re.compile(r"\t|   ")
-_QUOTED_LINE = re.compile(r"(?P<quotes>(?:>[ ]?)*)[ ]*(?P<line>[^\r\n]*)(?:\r\n|\r|\n|\Z)")  # in an e-mail
+_QUOTED_LINE, _INLINE, _TAG_NAME, _DIALOGUE, _SPEAKER, _REMARK, _JSON_STRING, _LOCALE, _JSON_COLON = (
+    re.compile(pattern) for pattern in read_tables("documents/patterns.toml")["plain"].values()
+)
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of the longest line of a paragraph
 _MOST_ITEMS = 200  # of a segment: its lines and the breaks between them
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMING = re.compile(rf"[^\S\r\n]*{_TIME}[^\S\r\n]*-->[^\S\r\n]*{_TIME}")
-_INLINE = re.compile(
-    r"(?P<line>\r\n|\r|\n|\\[Nn])|(?P<code>\{\\[^{}\r\n]*\}|<rt>[^<>\r\n]*</rt>)"
-    r"|(?P<tag></?(?:b|i|u|s|c|v|font|lang|ruby|rt)(?:[.\s][^<>\r\n]*)?>|<\d[\d:.]*>)",
-    re.IGNORECASE,
-)
-_TAG_NAME = re.compile(r"[a-z]+", re.IGNORECASE)
-_DIALOGUE = re.compile(r"[ \t]*[-–—][ \t]*")
-_SPEAKER = re.compile(r"[ \t]*(?:[-–—♪]|[A-ZÀ-ÖØ-Þ][A-ZÀ-ÖØ-Þ .'’\d]{1,30}:|[(\[][^()\[\]\n]*[)\]]\s*(?:\n|\Z))")
-_REMARK = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|♪.*♪)\s*")
-_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_LOCALE = re.compile(r'("@@locale"[ \t\r\n]*:[ \t\r\n]*")([\w-]+)')
-_JSON_COLON = re.compile(r"[ \t\r\n]*:")
 
 
 def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocument:

@@ -13,19 +13,12 @@ from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.rendering import escape
 from mt.text.markup.tokens import Token, TokenKind, decode, references, xml_tokens
-from mt.text.word_tables import read_words
+from mt.text.word_tables import read_tables, read_words
 
-_PROPERTY = re.compile(
-    r"[ \t\f]*+(?:[#!][^\r\n]*+|(?P<head>(?:\\(?:\r\n|.|\Z)|[^\\\s=:])*+[ \t\f]*+[=:]?[ \t\f]*+)"
-    r"(?P<value>(?:\\(?:\r\n|.|\Z)|[^\\\r\n])*+))(?:\r\n|\r|\n|\Z)",
-    re.DOTALL,
+_PROPERTY, _PROPERTY_ESCAPE, _ARGUMENT, _STRINGS, _STRINGS_ESCAPE, _REFERENCE = (
+    re.compile(pattern) for pattern in read_tables("documents/patterns.toml")["resources"].values()
 )
-_PROPERTY_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(?:\r\n|\r|\n)[ \t\f]*|(.))", re.DOTALL)
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
-_ARGUMENT = re.compile(r"\{\d")
-_STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\(?:.|\Z))*+(?:\"|\Z)|[=;]", re.DOTALL)
-_STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
-_REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # of Android, to another resource
 _RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
 _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
 

@@ -16,6 +16,7 @@ from itertools import islice
 
 from mt.errors import DocumentLimitExceeded
 from mt.text.templates import TemplateCode, find_templates
+from mt.text.word_tables import read_tables
 
 MAX_TOKENS = 1_000_000  # maximum number of tokens of a text; a token takes about 300 bytes of memory
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
@@ -23,19 +24,12 @@ RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes",
 
 _HIDDEN = "\ufdd0"  # stands for a character of the code of a template
 _TAG_NAME = re.compile(rf"[^\t\n\f\r />{_HIDDEN}]*")
-_ATTRIBUTE = re.compile(
-    r"""(?P<name>=?[^\t\n\f\r />=]+|=)(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?P<value>"[^"]*"|'[^']*'|(?!["'])[^\t\n\f\r >]*))?"""
+_ATTRIBUTE, _BETWEEN_ATTRIBUTES, _EQUALS, _COMMENT_END, _MARKUP, _DOCTYPE_PART, _SCRIPT_MARK, _NOT_TEXT = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["tokens"].values()
 )
-_BETWEEN_ATTRIBUTES = re.compile(r"[\t\n\f\r /]*")
-_EQUALS = re.compile(r"[\t\n\f\r ]*=")
-_COMMENT_END = re.compile(r"--!?>")
-_MARKUP = re.compile(r"<(?=[A-Za-z_:!?/\u0080-\U0010ffff])")
-_DOCTYPE_PART = re.compile(r"""<!--(?:.*?-->|.*)|"[^"]*"|'[^']*'|\[|\]|>""", re.DOTALL)
-_SCRIPT_MARK = re.compile(r"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.IGNORECASE)
 _HTML_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{0,31};?)")
 _XML_REFERENCE = re.compile(r"&(?:#[0-9]+|#x[0-9a-fA-F]+|[A-Za-z_:][\w:.-]*);")
 _XML_NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
-_NOT_TEXT = re.compile(r"[<>&\n\r\t]|  ")  # in an expression of a template that is no text
 _MAX_DIGITS = 8  # maximum number of digits of a numeric reference; no character needs more
 
 

@@ -150,7 +150,10 @@ REQUESTS: list[tuple[bytes, list[int], bool]] = [
     (POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" + END + GET + b"\r\n", [400], True),
     (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + END + GET + b"\r\n", [400], True),
     (POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", [400], True),
-    (POST + b"Content-Length: -1\r\n\r\n", [400], True),
+    *(
+        (POST + b"Content-Length: " + size + b"\r\n\r\n", [400], True)
+        for size in (b"-1", b"", b"1e3", "٣".encode(), b"9" * 30)
+    ),
     (POST + b"Transfer-Encoding: xchunked\r\n\r\n" + END, [400], True),
     (POST + b"Transfer-Encoding : chunked\r\n\r\n" + END, [400], True),
     (POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", [400], True),

@@ -182,12 +182,7 @@ def part(body: bytes, more: bool = False) -> Message:
         ([part(b"a" * 101)], [(LENGTH, b"5")], 413),
         ([], [(LENGTH, b"101")], 413),  # it is not even read
         ([part(b"a" * 60, more=True), part(b"a" * 60, more=True)], [], 413),
-        ([part(b"a")], [(LENGTH, b"")], 400),
-        ([part(b"a")], [(LENGTH, b"-1")], 400),
-        ([part(b"a")], [(LENGTH, b"1e3")], 400),
-        ([part(b"a")], [(LENGTH, "٣".encode())], 400),
         ([part(b"a")], [(LENGTH, b"9" * HEAD_BYTES)], 431),
-        ([part(b"a")], [(LENGTH, b"9" * 30)], 400),
         ([part(b"a")], [(b"x", b"a" * HEAD_BYTES)], 431),
         ([part(b"a")], [(b"x", b"")] * (HEAD_BYTES + 1), 431),
         ([part(b"a", more=True)], [], 408),

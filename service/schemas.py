@@ -37,18 +37,11 @@ MAX_TERMS = 1000  # glossary terms of a request
 _SEARCH_OPTIONS = frozenset(SearchOptions.__dataclass_fields__)
 _CONTRACT = {"q", "file", "source", "target", "format", "alternatives", "api_key"}
 AUTO = "auto"  # source language that stands for the detected one
-MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
 DEFAULT_MODEL = "default"
 FORMALITY: Any = Field(
     None,
     description="`less` and `prefer_less`: informal; `more` and `prefer_more`: formal. German and French have them; "
     "for other targets, `less` and `more` are refused, and the other values have no effect.",
-)
-THRESHOLD: Any = Field(
-    100,
-    ge=0,
-    le=100,
-    description="Smallest similarity of a match of the memory that is used, from 0 to 100; 100: exact matches only.",
 )
 
 SourceField = Annotated[LanguageField, AfterValidator(lambda code: AUTO if code.lower() == AUTO else code)]
@@ -71,8 +64,8 @@ class RequestFields(BaseModel):
         return {name: item for name, item in fields.items() if item is not None and not (item == "" and name in empty)}
 
 
-class TermFields(RequestFields):
-    """Terms of a request."""
+class TranslationFields(RequestFields):
+    """The fields that requests for texts and requests for files have in common."""
 
     glossary: JsonPairs = Field({}, description="Terms and their translations.")
     glossary_id: TextField | None = Field(
@@ -81,6 +74,18 @@ class TermFields(RequestFields):
         "/frontend/settings lists, those of the language of each text. `glossary` takes precedence.",
     )
     do_not_translate: JsonTexts = Field([], description="Terms that are not translated.")
+    memory: TextField | None = Field(
+        None, description="Id of a translation memory (PUT /memories); POST /translate then returns `match`."
+    )
+    memory_threshold: Number = Field(
+        100, ge=0, le=100, description="Smallest similarity of a match, from 0 to 100; 100: exact matches only."
+    )
+    formality: FormalityField = FORMALITY
+    model: TextField | None = Field(
+        None,
+        description="Name of a model of GET /models, or `default`, the default model of a direction; POST /translate "
+        "then returns `models`.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -108,22 +113,18 @@ class TermFields(RequestFields):
         return problems
 
 
-class FileRequest(TermFields):
+class FileRequest(TranslationFields):
     """A file to translate."""
 
     file: FileField = Field(description="File in a format that GET /frontend/settings lists.")
     source: SourceField = Field(description="Code of GET /languages, or auto.")
     target: LanguageField = Field(description="Code of GET /languages.")
-    memory: TextField = Field("", description="Id of a translation memory (PUT /memories).")
-    memory_threshold: Number = THRESHOLD
-    formality: FormalityField = FORMALITY
     columns: TextField = Field(
         "",
         description="Columns to translate of a .csv or .tsv file, separated by commas: names in the first row, or "
         "numbers.",
     )
     encoding: TextField = Field("", description="Encoding of a text file that is not Unicode; detected if left out.")
-    model: TextField | None = Field(None, description=MODEL)
     quality: FlagField = Field(False, description="Whether to return how many sentences are doubtful.")
     tmx: FlagField = Field(False, description="Whether to write the sentences and their translations to a TMX file.")
 
@@ -139,7 +140,7 @@ class DetectedLanguage(BaseModel):
         return cls(confidence=round(100 * detected.confidence, 1), language=detected.language)
 
 
-class TranslateRequest(TermFields):
+class TranslateRequest(TranslationFields):
     """Texts to translate, and their languages. The text between sentences is preserved."""
 
     model_config = ConfigDict(
@@ -166,16 +167,10 @@ class TranslateRequest(TermFields):
     )
     alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
     targets: JsonTexts = Field([], description="Several target languages; `translations` has the answers.")
-    memory: TextField | None = Field(
-        None, description="Id of a translation memory (PUT /memories). The response then has `match`."
-    )
-    memory_threshold: Number = THRESHOLD
-    formality: FormalityField = FORMALITY
     split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
     beam_size: Annotated[int, Field(ge=1), AsNumber] | None = Field(
         None, description="Beam size of the search; the model's default if left out."
     )
-    model: TextField | None = Field(None, description=MODEL + " The response then has `models`.")
     quality: FlagField = Field(False, description="Whether to return the expected quality of each text, from 0 to 100.")
     untranslated: FlagField = Field(
         False, description="Whether to list unchanged sentences, unknown words and missing clauses."
@@ -263,7 +258,8 @@ class TargetResponse(BaseModel):
     )
     quality: float | list[float | None] | None = Field(None, description="From 0 to 100.")
     match: float | list[float | None] | None = Field(
-        None, description="Similarity, from 0 to 1, of the text to its match in the memory; absent without a match."
+        None,
+        description="Similarity, from 0 to 1, of the text to its match in the memory; absent without a match.",
     )
     untranslated: list[str] | list[list[str]] | None = Field(
         None, description="Unchanged sentences, unknown words and missing clauses."

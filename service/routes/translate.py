@@ -27,9 +27,9 @@ from service.schemas import (
     FileRequest,
     StreamedSegment,
     TargetResponse,
-    TermFields,
     TranslateRequest,
     TranslateResponse,
+    TranslationFields,
 )
 from service.services import Services, ServicesDependency
 from service.settings import Settings
@@ -122,7 +122,7 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
         raise InvalidRequest("Invalid request: " + "; ".join(problems), accepted=accepted)
 
 
-def terms_of_operator(body: TermFields, target: str, offered: OfferedGlossary) -> OfferedTerms:
+def terms_of_operator(body: TranslationFields, target: str, offered: OfferedGlossary) -> OfferedTerms:
     """Return the operator's terms for each direction into `target`, with those of the request; {} without `operator`.
 
     Raises:
@@ -138,7 +138,7 @@ def terms_of_operator(body: TermFields, target: str, offered: OfferedGlossary) -
     return {pair: merged_terms(body, terms[pair]) for pair in into_target}
 
 
-def merged_terms(body: TermFields, stored: Terms) -> Terms:
+def merged_terms(body: TranslationFields, stored: Terms) -> Terms:
     """Return stored terms together with those of a request. Raises: InvalidRequest if the terms cannot be used."""
     if not body.glossary and not body.do_not_translate:
         return stored

@@ -131,6 +131,7 @@ def create_app(
         docs_url=None,  # FastAPI's page loads scripts from another host; the page of routes/docs.py has no scripts
         redoc_url=None,
         redirect_slashes=False,  # the middleware merges slashes
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # else looked up at each request
     )
     app.state.settings = settings
     for router in ROUTERS:

@@ -242,5 +242,5 @@ def accepted_value(schema: Mapping[str, Any], *path: str | int) -> str:
 
 
 def shorten(text: str) -> str:
-    """Shorten a value that a client sent, so that a message can quote it."""
-    return text if len(text) <= 40 else text[:39] + "…"
+    """Shorten a value that a client sent, so that a message can quote it; replace lone surrogates."""
+    return well_formed(text if len(text) <= 40 else text[:39] + "…")

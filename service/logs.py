@@ -172,6 +172,13 @@ class LogQueue:
                 rest = rest[os.write(self._stderr, rest) :]
 
 
+def print_error(error: Exception) -> None:
+    """Print an error on stderr, or nothing if it is a pipe that nobody reads."""
+    queue = LogQueue()
+    queue.put(f"error: {error}\n")
+    queue.flush()
+
+
 _encoder = json.JSONEncoder(default=repr)
 
 
@@ -203,6 +210,8 @@ def open_logs(as_json: bool) -> Iterator[None]:
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # The middleware has logged why an answer is not complete.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: "without completing response" not in record.msg)
     try:
         yield
     finally:

@@ -1,14 +1,19 @@
 """Common rules of the processes of the service: no core dumps, and neither settings nor signals in child processes."""
 
 import ctypes
+import logging
 import os
 import resource
 import signal
 import socket
 import subprocess
 import sys
+from functools import partial
+from threading import Thread
+from typing import IO
 
 SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in its processes
+MAX_LINE = 10_000  # bytes of a line of a process that are logged as one line
 DUMPABLE = 4  # PR_SET_DUMPABLE of prctl(2)
 
 
@@ -29,6 +34,7 @@ def start_child(module: str) -> "tuple[subprocess.Popen[bytes], socket.socket]":
     """Start `python -m MODULE DESCRIPTOR`, where DESCRIPTOR is its end of a pair of sockets. Return the other end, too.
 
     Variables of the settings are not in its environment, because they may be secrets, such as the admin key.
+    Lines that it writes to stderr are logged: it goes on even if nobody reads the stderr of the service.
     SERVICE_SIGNALS are blocked in it: Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every
     process of a service, but the service itself ends its processes when they have finished their work.
 
@@ -41,10 +47,19 @@ def start_child(module: str) -> "tuple[subprocess.Popen[bytes], socket.socket]":
     try:
         with theirs:
             command = [sys.executable, "-m", module, str(theirs.fileno())]
-            process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
     except OSError:
         ours.close()
         raise
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    Thread(target=_log_lines, args=(module, process.stderr), daemon=True).start()
     return process, ours
+
+
+def _log_lines(name: str, stderr: IO[bytes]) -> None:
+    with stderr:
+        for line in iter(partial(stderr.readline, MAX_LINE), b""):
+            logging.getLogger(name).warning(line.decode(errors="replace").rstrip())

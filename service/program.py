@@ -19,6 +19,7 @@ page, while it answers requests. If a model or a setting cannot be used, it exit
 
 import argparse
 import asyncio
+import select
 import socket
 import sys
 import time
@@ -42,7 +43,7 @@ from service.app import create_app
 from service.freed_memory import return_large_blocks
 from service.http.connections import ACCEPTS, BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
-from service.logs import open_logs
+from service.logs import open_logs, print_error
 from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
@@ -65,6 +66,7 @@ GROUPS = {
 """Headings of the groups of settings in the help. The key is the first setting of a group."""
 
 PLACEHOLDERS = {"model": "MODEL[,MODEL]", "models": "DIR", "database": "FILE"}
+BACKLOG_SECONDS = 1  # longest time in which connections are accepted after all requests are done
 SHUTDOWN_SECONDS = 5  # time to send the last answers after all requests are done
 
 
@@ -83,7 +85,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(serve(settings))
     except MTError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_error(error)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -173,7 +175,8 @@ async def serve(settings: Settings) -> None:
             signals.serve(fleet, server.stop)
             await preparing
             await anyio.sleep(0)  # loads anyio's modules, which would delay the first streamed answer
-            await server.serve(sockets=[listener, *(listener.dup() for _ in range(1, ACCEPTS))])
+            accepts = min(ACCEPTS, limit // 4)  # each needs descriptors: its own and those of connections to be closed
+            await server.serve(sockets=[listener, *(listener.dup() for _ in range(1, accepts))])
         stats = fleet.stats()  # with the last heartbeats of the workers
         structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
 
@@ -199,25 +202,30 @@ def load_tables() -> None:
 class HttpServer(uvicorn.Server):
     """A uvicorn server that logs its port and leaves signals to `SignalHandlers`."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for listener in (sockets or [])[:1]:  # the others have the same address
-            host, port = listener.getsockname()[:2]
-            structlog.get_logger().info("listening", host=host, port=port)
+        host, port = self.servers[0].sockets[0].getsockname()[:2]  # the others have the same address
+        structlog.get_logger().info("listening", host=host, port=port)
         shorten_pauses()
-        self.listening.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer the connections that wait in the kernel, which would reset them, and then close the sockets."""
+        waiting, end = select.poll(), time.monotonic() + BACKLOG_SECONDS
+        for listener in sockets or ():
+            waiting.register(listener, select.POLLIN)
+        while waiting.poll(0) and time.monotonic() < end:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.1)  # the requests of the last ones are read
+        await super().shutdown(sockets)
 
     async def stop(self) -> None:
         """Wait until the server listens, then stop it. uvicorn does not close an application that is still starting."""
-        await self.listening.wait()
+        while not self.started:
+            await asyncio.sleep(0.01)
         self.should_exit = True
 
 

@@ -92,6 +92,8 @@ class TranslationFields(RequestFields):
     def _no_misspelt_field(cls, fields: Any) -> Any:
         """Refuse search options that are no fields, and names like those of extensions; ignore other unknown fields."""
         unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
+        if not unknown:
+            return fields
         extensions = [name for name in cls.model_fields if name not in _CONTRACT]
         if refused := ", ".join(sorted(_SEARCH_OPTIONS.intersection(unknown))):
             message = "a request cannot set {names}; accepted: {extensions}"

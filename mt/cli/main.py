@@ -9,7 +9,7 @@ from mt.cli.command import report_missing
 from mt.errors import did_you_mean
 
 VERBS = {
-    "fetch": ("fetch", "download a public corpus"),
+    "fetch": ("fetch", "write the embedded corpus, or download a public one"),
     "prepare": ("prepare", "clean and tokenize the corpora of a recipe"),
     "train": ("train", "train a model from a recipe"),
     "build": ("build", "build the best models from corpora: teachers, students, report"),

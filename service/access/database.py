@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event
+from threading import Lock
 from typing import Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -162,28 +162,31 @@ class _Connection:
         The transactions of one caller run one after the other: the next one is queued when the previous one has ended.
 
         Raises: StorageUnavailable if the database is locked or cannot be used, or if `work` has not ended after
-            `seconds`; StorageFull if the disk is full.
+            `seconds`: then nothing is stored. A COMMIT that has begun is awaited. StorageFull if the disk is full.
         """
-        late = Event()
+        decided = Lock()
         try:
-            async with asyncio.timeout(seconds), self._turns.setdefault(caller, asyncio.Lock()):
-                return await asyncio.wrap_future(self.submit(work, late))
-        except TimeoutError:  # a transaction that has not begun is cancelled; one in progress is rolled back at its end
-            late.set()
-            raise StorageUnavailable("The database is slow: try again in 2 s") from None
+            try:
+                async with asyncio.timeout(seconds), self._turns.setdefault(caller, asyncio.Lock()):
+                    transaction = self.submit(work, decided)
+                    return await asyncio.wrap_future(transaction)
+            except TimeoutError:  # cancels a transaction that has not begun
+                if decided.acquire(blocking=False):
+                    raise StorageUnavailable("The database is slow: try again in 2 s") from None
+                return await asyncio.wrap_future(transaction)
         except sqlite3.DatabaseError as error:
             if not _is_unusable(error):
                 raise
             raise _storage_error(error.sqlite_errorcode) from error
 
-    def submit(self, work: DatabaseWork[T], late: Event | None = None) -> Future[T]:
-        """Let the thread run `work` in one transaction, which is rolled back if `late` is set before `work` ends."""
+    def submit(self, work: DatabaseWork[T], decided: "Lock | None" = None) -> Future[T]:
+        """Let the thread run `work` in one transaction. If another has acquired `decided` by its end, roll it back."""
 
         def within() -> T:
             try:
                 with self._transaction():
                     result = work(self._connection)
-                    if late and late.is_set():
+                    if decided and not decided.acquire(blocking=False):
                         raise TimeoutError
                     return result
             except sqlite3.DatabaseError as error:
@@ -256,7 +259,10 @@ class Database:
                 raise
             return cls(writer, [_connect(path) for _ in range(2)] if path else [])
         except (OSError, sqlite3.Error, DatabaseError) as error:
-            raise _unusable(path, error) from error
+            raise DatabaseError(
+                f"the database {path} cannot be used: {error}; accepted: a file of this service, or a new file in a "
+                "writable folder"
+            ) from error
 
     async def write(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work` in one transaction and return its result. If `work` raises, the transaction is rolled back.
@@ -352,10 +358,3 @@ def _migrate(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     connection.execute("COMMIT")
-
-
-def _unusable(path: Path | None, error: Exception) -> DatabaseError:
-    return DatabaseError(
-        f"the database {path} cannot be used: {error}; accepted: a file of this service, or a new file in a "
-        "writable folder"
-    )

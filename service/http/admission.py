@@ -20,11 +20,10 @@ T = TypeVar("T")
 
 
 class WorkKind(StrEnum):
-    """Kinds of work of a request."""
+    """Kinds of work of a request, besides translations, which the queue of the fleet limits."""
 
     READ = "read"  # look-ups, lists, downloads and exports
     WRITE = "write"  # changes of glossaries, memories and documents
-    TRANSLATE = "translate"  # translation, detection and uploads of documents
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ LIMITS: Mapping[WorkKind, WorkLimit] = {
     WorkKind.READ: WorkLimit(per_caller=64, total=512),
     WorkKind.WRITE: WorkLimit(per_caller=16, total=128),
 }
-"""Limits by kind; docs/operate.md gives the reasons. Translations are limited by the queue of the fleet."""
+"""Limits by kind; docs/operate.md gives the reasons."""
 
 
 class RequestGate:
@@ -83,11 +82,11 @@ class RequestGate:
             TooManyRequests: if the caller has too many requests of this kind in progress.
             Overloaded: if all callers together have too many.
         """
-        if limit := LIMITS.get(kind):
-            if self._work[kind, caller] >= limit.per_caller:
-                raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
-            if self._work[kind, ""] >= limit.total:
-                raise Overloaded(retry_after=1)
+        limit = LIMITS[kind]
+        if self._work[kind, caller] >= limit.per_caller:
+            raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
+        if self._work[kind, ""] >= limit.total:
+            raise Overloaded(retry_after=1)
         counted = ((kind, caller), (kind, ""))
         self._work.update(counted)
         try:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, cast
 
 import httptools
@@ -50,7 +51,8 @@ def connection_limit(limit: int) -> int:
 class Connections:
     """The open connections of one server, and their limits.
 
-    `waiting` lists the connections without the complete head of a request, in the order in which they began to wait.
+    `waiting` lists the connections without the complete head of a request, `receiving` those with a head but without
+    the complete body, both in the order in which they began to wait.
     """
 
     seconds: float  # time limit for the head of a request, and for a client that reads nothing of an answer
@@ -58,6 +60,7 @@ class Connections:
     unread_bytes: int = 200_000_000  # limit for the parts of answers that wait in memory for slow clients
     open: "dict[Connection, None]" = field(default_factory=dict)
     waiting: "dict[Connection, None]" = field(default_factory=dict)
+    receiving: "dict[Connection, None]" = field(default_factory=dict)
 
     def protocol(self) -> type[asyncio.Protocol]:
         """Return the value for uvicorn's setting `http`: a function that creates a Connection."""
@@ -66,11 +69,14 @@ class Connections:
     def add(self, new: "Connection") -> None:
         """Add a new connection. If too many are open, close the one that has waited longest for the head of a request.
 
-        This is the new connection if all others have sent the head of a request.
+        If all have sent a head, close the one that has waited longest for its body: otherwise, unfinished bodies would
+        shut out probes. This is the new connection if all others have sent a whole request.
         """
-        self.open[new] = self.waiting[new] = None
+        self.open[new] = None
         if len(self.open) > self.limit:
-            next(iter(self.waiting)).abort()
+            next(chain(self.waiting, self.receiving, (new,))).abort()
+        if new in self.open:
+            self.waiting[new] = None
 
     def limit_unread(self) -> None:
         """Close connections until at most `unread_bytes` of answers are left to read, the largest first."""
@@ -83,6 +89,7 @@ class Connections:
     def remove(self, closed: "Connection") -> None:
         """Remove a closed connection. A second call has no effect."""
         self.waiting.pop(closed, None)
+        self.receiving.pop(closed, None)
         self.open.pop(closed, None)
 
 
@@ -178,6 +185,7 @@ class Connection(HttpToolsProtocol):
             return
         self._stop_read_timer()
         self._head_bytes = 0
+        self._all.receiving.pop(self, None)
         super().on_message_complete()
         if self.cycle.response_complete:
             self._wait_for_head()
@@ -211,6 +219,8 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        if cycle.more_body:
+            self._all.receiving[self] = None
         super()._start_asgi_task(cycle, app)
 
     def abort(self) -> None:

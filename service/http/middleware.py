@@ -116,7 +116,11 @@ class RequestLogMiddleware:
             if status == 0:
                 await error_response(scope, Unavailable(SHUTTING_DOWN))(scope, receive, send_with_headers)
         except Exception as error:
-            structlog.get_logger().error("failed", request_id=request_id, location=error_location(error))
+            reason = error.__cause__
+            if status and isinstance(reason, ServiceError) and not isinstance(reason, InternalError):
+                record.code = reason.code  # of a download that has begun, for example of a memory deleted meanwhile
+            else:
+                structlog.get_logger().error("failed", request_id=request_id, location=error_location(error))
             if status == 0:
                 await error_response(scope, InternalError(error_location(error)))(scope, receive, send_with_headers)
         self._ended(scope, status, time.perf_counter() - started, record)
@@ -157,6 +161,7 @@ class RequestGateMiddleware:
         self.gate = gate
         self._buffered = 0  # bytes of all bodies in memory
         self._garbage = RequestGarbage()
+        self._hosts = frozenset(settings.accepted_hosts)
         self._starts, self._probe_starts = FairSemaphore(1), FairSemaphore(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -210,7 +215,7 @@ class RequestGateMiddleware:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         host = host_name(hosts[0]) if hosts else ""
-        if not {"*", host} & {*self.settings.accepted_hosts} and not is_address(host):
+        if self._hosts.isdisjoint(("*", host)) and not is_address(host):
             raise InvalidRequest.listing(
                 f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"
             )

@@ -67,15 +67,15 @@ def _address(request: Request) -> str:
 
 def _enter(request: Request, services: Services, caller: str) -> None:
     """Count the request as work of its kind until its answer has been sent. Raises: TooManyRequests, Overloaded."""
-    kind = kind_of(request.method, request.scope["route"].path)
-    request.scope["state"]["work"].enter_context(services.fleet.gate.admitted(kind, caller))
+    if kind := kind_of(request.method, request.scope["route"].path):
+        request.scope["state"]["work"].enter_context(services.fleet.gate.admitted(kind, caller))
 
 
-def kind_of(method: str, path: str) -> WorkKind:
-    """Return the kind of work of a request. `path` is the template of its path."""
+def kind_of(method: str, path: str) -> WorkKind | None:
+    """Return the kind of work of a request; None for a translation. `path` is the template of its path."""
     if method == "GET" or path in READS:
         return WorkKind.READ
-    return WorkKind.TRANSLATE if method == "POST" and path not in WRITES else WorkKind.WRITE
+    return None if method == "POST" and path not in WRITES else WorkKind.WRITE
 
 
 def key_of(authorization: str | None) -> str:

@@ -48,7 +48,7 @@ class PreparedText:
                 alternatives=tuple(written[1:]),
                 segments=tuple(answers),
             )
-        return replace(answer, detected=self.detected)
+        return replace(answer, detected=self.detected) if self.detected else answer
 
 
 class SupportsDetect(Protocol):

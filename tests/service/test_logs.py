@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import service
 from service.logs import LOG_EVENTS, QUEUED_LINES
 
@@ -48,6 +50,34 @@ with open_logs(as_json=True):
 """
     with start(program) as process:
         assert process.communicate(timeout=60) == (b"goes on\n", b"")
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "from service.program import main; print(main(['--port', 'none']))",
+        "from service.processes import start_child; print(start_child('loud')[0].wait(30))",
+    ],
+    ids=["the last error", "a child"],
+)
+def test_a_full_stderr_stops_neither_the_end_nor_a_child(last: str, tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text("import sys; print('a' * 1_000_000, file=sys.stderr); sys.exit(2)")
+    program = f"""
+import sys; sys.path.insert(0, {str(tmp_path)!r})
+try:
+    os.set_blocking(2, False)
+    while os.write(2, b"a"): pass
+except BlockingIOError:
+    os.set_blocking(2, True)
+with open_logs(as_json=True):
+    {last}
+"""
+    with start(program) as process:
+        try:
+            assert process.stdout and process.wait(60) == 0
+            assert process.stdout.read() == b"2\n"
+        finally:
+            process.kill()
 
 
 def test_lines_that_are_not_read_in_time_are_dropped_and_counted() -> None:

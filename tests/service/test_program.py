@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,23 @@ def test_sigterm_with_100_in_the_house_loses_none(start_service: Callable[..., A
     assert [answer.status_code for answer in answers] == [200] * 100
     assert {answer.json()["translatedText"].count("\n") for answer in answers} == {5}
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+def test_sigterm_refuses_the_connections_that_wait_in_the_kernel(
+    start_service: Callable[..., Any], small_model: Path
+) -> None:
+    """Closing the listening sockets would reset them."""
+    service = start_service(small_model)
+    os.kill(service.process.pid, signal.SIGSTOP)
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(socket.create_connection(("127.0.0.1", service.port), 60)) for _ in range(300)]
+        for connection in waiting:
+            connection.sendall(head)
+        service.process.send_signal(signal.SIGTERM)
+        os.kill(service.process.pid, signal.SIGCONT)
+        assert {connection.recv(4096)[:13] for connection in waiting} == {b"HTTP/1.1 503 "}
+    assert service.process.wait(60) == 0
 
 
 def test_a_second_sigterm_ends_it_at_once(start_service: Callable[..., Any], small_model: Path) -> None:

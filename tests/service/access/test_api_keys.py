@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 from typing import Any
 
 import pytest
@@ -126,6 +126,23 @@ async def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(
         await database.write(lambda connection: ran.append("of the service"))
         assert await database.read(list_keys) == []  # the late transaction was rolled back
     assert ran == ["of the service"]
+
+
+async def test_a_write_whose_commit_is_late_is_answered_as_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
+    quick = Event()
+
+    def commit_slowly(connection: sqlite3.Connection) -> str:
+        make_key(connection, "wiki")
+        connection.set_progress_handler(lambda: not quick.wait(60), 1)
+        return "stored"
+
+    with Database.open(tmp_path / "service.db") as database:
+        Timer(0.5, quick.set).start()
+        assert await database.write(commit_slowly, "a") == "stored"
+        assert [key.name for key in await database.read(list_keys)] == ["wiki"]
 
 
 async def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,11 @@ from threading import Event
 import pytest
 import structlog
 from fastapi import FastAPI, Request
+from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from service.errors import HEAD_BYTES
+from service.errors import HEAD_BYTES, NotFound
 from service.http.admission import RequestGate
 from service.http.connections import MAX_HEADERS, MAX_PIPELINED, Connections
 from service.http.middleware import install_middleware
@@ -58,6 +59,14 @@ class Service(AppThread):
         async def large() -> str:
             self.begun += 1
             return "a" * 10_000_000  # more than the kernel's buffers
+
+        @app.get("/deleted")
+        async def deleted() -> StreamingResponse:
+            async def parts() -> AsyncIterator[str]:
+                yield "a"
+                raise NotFound("deleted meanwhile")
+
+            return StreamingResponse(parts())
 
         @app.post("/wait")
         async def wait(request: Request, turns: int) -> str:
@@ -215,6 +224,15 @@ def test_a_refused_request_has_an_id_and_a_short_line(
     assert len(json.dumps(line)) < 300
 
 
+def test_a_download_of_what_is_deleted_meanwhile_is_broken_off_and_is_no_defect(service: Service) -> None:
+    structlog.reset_defaults()
+    with capture_logs() as lines:
+        statuses, closed, received = service.send(GET.replace(b"echo", b"deleted") + b"\r\n")
+    assert (statuses, closed) == ([200], True)
+    assert received.endswith(b"\r\n\r\n1\r\na\r\n")  # without the last chunk, of which clients make an error
+    assert [(line["event"], line["status"], line["code"]) for line in lines] == [("request", 200, "not_found")]
+
+
 def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service) -> None:
     request = POST.replace(b"echo", b"wait?turns=30") + b"Content-Length: 0\r\n\r\n"
     for version in (b"1.1", b"1.0"):
@@ -250,13 +268,28 @@ def test_the_connection_without_a_head_that_has_waited_longest_makes_room() -> N
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.parametrize("before", [b"", GET + b"\r\n"], ids=["first", "pipelined"])
+def test_unfinished_bodies_make_room_the_oldest_first(before: bytes) -> None:
+    with Service(limit=5) as service, contextlib.ExitStack() as stack:
+        unfinished = []
+        for _ in range(5):
+            unfinished.append(stack.enter_context(service.connect()))
+            unfinished[-1].settimeout(5)
+            unfinished[-1].sendall(before + POST + b"Content-Length: 2\r\n\r\n")
+            service.until(lambda: service.busy == len(unfinished))
+        assert service.send(GET + b"\r\n", 1)[0] == [200]
+        assert statuses(read_all(unfinished[0])) == [200] * bool(before)
+        unfinished[-1].sendall(b"hi")
+        service.until(lambda: len(service.connections.receiving) == 3)
+
+
 def test_a_new_connection_is_closed_while_all_others_are_busy() -> None:
     with Service(limit=2) as service:
         busy = []
         for _ in range(2):
             busy.append(service.connect())
-            busy[-1].sendall(POST + b"Content-Length: 2\r\n\r\n")
-            service.until(lambda: service.busy == len(busy))
+            busy[-1].sendall(POST.replace(b"/echo", b"/wait?turns=1000") + b"Content-Length: 2\r\n\r\nhi")
+            service.until(lambda: service.begun == len(busy))
         assert service.send(GET + b"\r\n", 1)[0] == []
         busy.pop().close()
         service.until(lambda: service.busy == len(busy))

@@ -271,6 +271,7 @@ REFUSALS = [
     ({"targets": ["zz"]}, "zz is not supported; accepted: de, fr"),
     ({"q": "a" * 5000, "targets": ["fr"]}, INVALID + "request (5000) exceeds text limit (4500) for 2 targets"),
     ({"glosary": {"a": "b"}}, INVALID + "unknown parameter glosary; did you mean glossary?"),
+    ({"glosary\ud800": {}}, INVALID + "unknown parameter glosary\ufffd; did you mean glossary?"),
     ({"length_penalty": 0.5, "seed": 1}, INVALID + "a request cannot set length_penalty, seed; accepted: glossar"),
     ({"stream": True, "targets": ["fr"]}, INVALID + "stream and targets cannot be used together"),
     ({"targets": ["de", "zz"]}, "zz is not supported"),

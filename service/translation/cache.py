@@ -20,6 +20,7 @@ from service.translation.jobs import Answer
 from service.workers.messages import SourceText, TranslateOptions
 
 DETACHED_SECONDS = 60.0  # time after which a computation whose client has left is cancelled
+SENTENCE_SIZE = 200  # least size of a sentence
 MAX_DETACHED = 32  # computations whose clients have left
 
 Compute = Callable[[Sequence[bytes]], Coroutine[Any, Any, Sequence[Answer]]]
@@ -35,11 +36,8 @@ def keys_of(texts: Sequence[SourceText], version: bytes, options: TranslateOptio
 def entry_size(key: bytes, answer: Answer) -> int:
     """Return the size of a cache entry: its number of characters, plus the estimated bytes of its other data."""
     sentences = sum(
-        200
-        + len(sentence.source)
-        + 100 * len(sentence.links)
-        + sum(50 + len(other.text) for other in sentence.alternatives)
-        for sentence in answer.sentences
+        SENTENCE_SIZE + len(one.source) + 100 * len(one.links) + sum(50 + len(other.text) for other in one.alternatives)
+        for one in answer.sentences
     )
     maps = (sentence.attention.weights for sentence in answer.sentences if sentence.attention)
     weights = sum(len(row) for layers in maps for heads in layers for rows in heads for row in rows)
@@ -154,6 +152,8 @@ class TranslationCache:
         if computation.task.cancelled() or computation.task.exception():
             return
         for key, value in zip(computation.keys, computation.task.result(), strict=True):
+            if SENTENCE_SIZE * len(value.sentences) > self._results.maxsize:
+                continue  # the size of 49,000 sentences takes 37 ms
             if (size := self._size(key, value)) <= self._results.maxsize:
                 self._results[computation.caller, key] = value, size
 

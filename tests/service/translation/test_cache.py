@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from random import Random
+from typing import Any, cast
 
 import pytest
 
@@ -120,3 +121,18 @@ async def test_computations_go_on_for_a_limited_number_of_clients_that_have_wait
     assert len(finished) == done
     assert await shared.get("a", keys[:1], work) == [answer(keys[0])]
     assert shared.hits == (done > 0)
+
+
+async def test_the_size_of_a_text_of_too_many_sentences_is_not_computed() -> None:
+    """It would take the event loop long."""
+    sized: list[bytes] = []
+
+    def size(key: bytes, _: Answer) -> int:
+        sized.append(key)
+        return 1
+
+    async def work(keys: Sequence[bytes]) -> list[Answer]:
+        return [Answer("", "en", sentences=(cast(Any, "a sentence"),) * int(key)) for key in keys]
+
+    await TranslationCache(2_000_000, size).get("a", [b"10000", b"10001"], work)
+    assert sized == [b"10000"]

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 
 class FairSemaphore:
@@ -29,6 +31,15 @@ class FairSemaphore:
             if not turn.cancelled():
                 self.release(caller)
             raise
+
+    @asynccontextmanager
+    async def held(self, caller: str) -> AsyncIterator[None]:
+        """Hold a place while the context is open."""
+        await self.acquire(caller)
+        try:
+            yield
+        finally:
+            self.release(caller)
 
     def release(self, caller: str) -> None:
         self._free += 1

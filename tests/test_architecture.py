@@ -96,13 +96,13 @@ CEILINGS = {
     "service.access": 891,
     "service.glossaries": 451,
     "service.http": 1_411,
-    "service.memories": 729,
+    "service.memories": 733,
     "service.parsers": 684,
-    "service.routes": 2_733,
+    "service.routes": 2_735,
     "service.translation": 2_002,
     "service.verbs": 355,
     "service.workers": 2_422,
-    "service": 2_363,
+    "service": 2_374,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

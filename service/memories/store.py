@@ -21,6 +21,7 @@ from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
 from service.access.eviction import ANONYMOUS, SpaceLimits, check_count, check_name, check_space
 from service.errors import InvalidRequest, NotFound, StorageUnavailable, shorten
+from service.fair_semaphore import FairSemaphore
 from service.glossaries.store import glossary_direction
 from service.memories.index import add, entry_count, similar_units
 from service.memories.units import MAX_TEXT_LENGTH, MemoryUnit, clean_source, clean_unit, digest_of, unit_problem
@@ -35,6 +36,8 @@ SLICE = 1000  # units that one transaction stores or reads; transactions of othe
 SLICE_ENTRIES = 10_000  # entries of the index that one transaction adds, in about 0.1 s
 UNFINISHED_SECONDS = 3600.0  # from the last transaction of an interrupted upload to the deletion of its new memory
 PURGED_ROWS = 5000  # rows that one transaction deletes
+UPLOADS = 4  # files of more than SMALL_FILE whose units are in memory at a time: 200,000 units take 34 MB
+SMALL_FILE = 100_000  # bytes
 LOOKUPS = 8  # sentences that one transaction looks up
 
 _DELETED = f"{KEY_PREFIX}deleted"  # owner of deleted memories, until `_purge` has deleted all their units
@@ -80,6 +83,7 @@ class MemoryStore:
 
     def __init__(self, database: Database, limits: MemoryLimits) -> None:
         self.limits = limits
+        self.uploads = FairSemaphore(UPLOADS)
         self._database = database
 
     async def put(self, owner: str, name: str, direction: Direction, units: Iterable[MemoryUnit]) -> Memory:

@@ -121,11 +121,8 @@ class ParserPool:
 
     async def start(self) -> None:
         """Start one process in advance, so that the first operation need not wait for it."""
-        await self._turns.acquire("")
-        try:
+        async with self._turns.held(""):
             self._idle.append(await self._take())
-        finally:
-            self._turns.release("")
 
     def close(self) -> None:
         """Kill all processes. Operations in progress fail."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import PurePath
 from typing import Annotated
@@ -19,7 +20,7 @@ from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.http.fields import FileField, LanguageField, TextField
-from service.memories.store import Memory, MemoryStore
+from service.memories.store import SMALL_FILE, Memory, MemoryStore
 from service.memories.units import MemoryUnit, unit_problem
 from service.parsers.operations import UNIT_SUFFIXES, read_units
 from service.routes.access import CallerDependency
@@ -109,11 +110,12 @@ async def store_file(
     """
     memories, (name, direction) = services.memories, wanted
     languages = direction.source, direction.target
-    reading = services.parsers.run(owner, read_units, *file, *languages, memories.limits.units)
-    pairs = await while_connected(request, reading)
-    units, skipped = await asyncio.to_thread(take_units, pairs)
-    memory = await memories.put(owner, name, direction, units)
-    await asyncio.to_thread(free, units)
+    async with memories.uploads.held(owner) if len(file[1]) > SMALL_FILE else nullcontext():
+        reading = services.parsers.run(owner, read_units, *file, *languages, memories.limits.units)
+        pairs = await while_connected(request, reading)
+        units, skipped = await asyncio.to_thread(take_units, pairs)
+        memory = await memories.put(owner, name, direction, units)
+        await asyncio.to_thread(free, units)
     return memory, skipped
 
 

@@ -1,9 +1,11 @@
 """Translation memories over HTTP: uploads, matches in translations, and suggestions."""
 
+import asyncio
 import json
 import re
 import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,7 +14,7 @@ import pytest
 from mt.data.translation_memory import read_tab_separated, write_tmx
 from mt.errors import DataError
 from mt.languages import Direction
-from service.memories.store import OPERATOR, MemoryLimits
+from service.memories.store import OPERATOR, UPLOADS, Memory, MemoryLimits, MemoryStore
 from service.memories.units import MemoryUnit
 from service.routes.memories import TMX_PART, tmx_parts
 from tests.service.application import Application
@@ -133,6 +135,30 @@ def test_files_that_cannot_be_used_are_refused(
 def test_a_file_with_too_many_units_is_refused(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native.services.memories, "limits", MemoryLimits(units=2))
     assert "the file has more than 2 units" in put(native, "a.tsv", "a\tb\nc\td\ne\tf\n", 413)["error"]
+
+
+def test_the_units_of_few_large_files_are_in_memory_at_a_time(
+    native: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They wait for the one thread that writes, and take much more memory than the files."""
+    held, most = 0, 0
+    store = MemoryStore.put
+
+    async def put_slowly(memories: MemoryStore, *arguments: Any) -> Memory:
+        nonlocal held, most
+        held += 1
+        most = max(most, held)
+        await asyncio.sleep(0.05)
+        held -= 1
+        return await store(memories, *arguments)
+
+    monkeypatch.setattr("service.routes.memories.SMALL_FILE", 100)
+    monkeypatch.setattr(MemoryStore, "put", put_slowly)
+    with ThreadPoolExecutor(12) as pool:
+        large = pool.map(lambda number: put(native, f"{number}.tmx", TMX, api_key=""), range(8))
+        small = pool.map(lambda number: put(native, f"{number}.tsv", "One\tEins\n", api_key=""), range(8, 12))
+        assert {memory["units"] for memory in (*large, *small)} == {1, 2}
+    assert most <= UPLOADS - 1 + 4  # all places but one, and the small files
 
 
 def test_an_answer_states_its_match(native: Application, memory: str) -> None:

@@ -6,12 +6,9 @@ The Content-Security-Policy of service/http/middleware.py allows connections to 
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 router = APIRouter(tags=["service"])
@@ -27,35 +24,13 @@ MEDIA_TYPES = {
 }
 """Media types of the page's files, by suffix. The operating system's table of media types may lack some of them."""
 
-HEADERS = {
-    "Cache-Control": "no-cache",  # cached, but revalidated: a new version of the service is used at once
-    "Vary": "Accept",
-}
+HEADERS = {"Cache-Control": "no-cache"}  # cached, but revalidated: a new version of the service is used at once
 
 
-class About(BaseModel):
-    """The service and its version."""
-
-    name: str
-    version: str
-    documentation: str
-
-
-FRONT_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The service and its version; the page, if the client accepts text/html.",
-        "content": {"text/html": {}},
-    },
-    304: {"description": "The page has not changed since the ETag in If-None-Match."},
-}
-
-
-@router.get("/", response_model=About, responses=FRONT_RESPONSES)
-async def front(request: Request) -> Response | About:
-    """Return the page to browsers, and the version of the service to programs."""
-    if "text/html" in request.headers.get("accept", ""):
-        return file_response(request, "index.html")
-    return About(name="mt-service", version=version("mt-service"), documentation="/openapi.json")
+@router.get("/", include_in_schema=False)
+async def front(request: Request) -> Response:
+    """Return the page."""
+    return file_response(request, "index.html")
 
 
 @router.get("/web/{name:path}", include_in_schema=False)

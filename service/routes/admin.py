@@ -15,8 +15,6 @@ class ReloadedModel(BaseModel):
     name: str
     version: str
     changed: bool
-    sources: tuple[str, ...]
-    targets: tuple[str, ...]
 
 
 class Reloaded(BaseModel):
@@ -31,15 +29,8 @@ async def reload(services: ServicesDependency) -> Reloaded:
     fleet = services.fleet
     before = {pool.description.version for pool in fleet.pools}
     await fleet.reload()
-    return Reloaded(
-        models=[
-            ReloadedModel(
-                name=pool.name,
-                version=pool.description.version,
-                changed=pool.description.version not in before,
-                sources=pool.description.directions.sources,
-                targets=pool.description.directions.targets,
-            )
-            for pool in fleet.pools
-        ]
-    )
+    versions = {pool.name: pool.description.version for pool in fleet.pools}
+    models = [
+        ReloadedModel(name=name, version=version, changed=version not in before) for name, version in versions.items()
+    ]
+    return Reloaded(models=models)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from mt.text.formality import supports_formality
 from service.http.bodies import JSON, URLENCODED, BodyReader
-from service.http.fields import AsChoice, Words
+from service.http.fields import AsChoice
 from service.languages import TranslationRoutes
 from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import (
@@ -54,7 +54,6 @@ class ResourceBody(Body):
         ],
         AsChoice,
     ] = Field(description="The service has no languages for `write`, `voice` and `style_rules`.")
-    include: Words = Field([], description="Ignored: all languages of the service are stable.")
 
 
 class FeatureStatus(BaseModel):

@@ -1,31 +1,33 @@
 """Translation of a sentence of a text: its tags, its normalised form, the repairs of its translation, its quality."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 
-from mt.pipeline.formality import translate_with_formality
-from mt.pipeline.marked import place_tags
+from mt.pipeline.explain import find_copies
 from mt.pipeline.memory import exact_translation, repair_match
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.sentence import translate_raw, translate_sentence
-from mt.pipeline.typography import restore_typography
-from mt.pipeline.variants import SentenceContext
+from mt.pipeline.variants import SentenceContext, attend_texts, link_texts
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
-from mt.text import protect
-from mt.text.alignment import Range
+from mt.text import protect, typography
+from mt.text.alignment import Link, Range, link_words
 from mt.text.casing import begin_with_capital
+from mt.text.formality import banned_words, formalities_of, supports_formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup import strings
+from mt.text.markup.inline import InlineText
+from mt.text.markup.marks import TranslatedSegment
 from mt.text.messages import safe_apostrophes
+from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.schedules import has_ranges, mend_names, mend_ranges
 from mt.text.segment import TextPart
 from mt.text.terms import TermMatch, find_translation
-from mt.text.typography import mend_marks, space_guillemets, unify_quotes
 from mt.tokenizer import SPACE_MARK
 
+FORMALITY_BEAMS = 8  # at least, in the second search; with 16, hardly more sentences get the requested formality
 _HANDICAP = 0.06  # of quality, in favour of the usual reading of Markdown, which models know from documentation
 _HANDICAP_OF_PLACES = 0.2  # where both mark other words: the model places marks better than attention does
 
@@ -98,7 +100,7 @@ class SentenceTranslator:
         if inline and inline.built:
             marked = inline.built.segment
             bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
-            return replace(bare, alternatives=await place_tags(inline, bare.alternatives, self.context))
+            return replace(bare, alternatives=await _place_tags(inline, bare.alternatives, self.context))
         return await self._translate_bare(part.text, part.kept_ranges, None, no_break_spaces)
 
     async def _translate_bare(
@@ -119,7 +121,7 @@ class SentenceTranslator:
             return TranslatedSentence((exact,), self._expectation(source, exact, ()))
         alternatives = await self._translate_normalised(normalised.text, ranges, match)
         if normalised.text != sentence or no_break_spaces:
-            alternatives = await restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
+            alternatives = await _restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
         return TranslatedSentence(alternatives, self._expectation(source, alternatives[0], terms))
 
     async def _translate_normalised(
@@ -127,7 +129,7 @@ class SentenceTranslator:
     ) -> tuple[Alternative, ...]:
         repairs = self.protect or self.context.terms or kept
         translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
-        alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
+        alternatives = await _translate_with_formality(sentence, self.context, partial(translate, sentence))
         if repairs:
             alternatives = tuple(with_text(one, self._mended(sentence, one.text, kept)) for one in alternatives)
         if match is None:
@@ -136,10 +138,10 @@ class SentenceTranslator:
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         languages = self.context.source, self.context.target
-        translation = mend_names(sentence, mend_marks(sentence, translation, self.context.target), languages, kept)
+        translation = mend_names(sentence, typography.mend_marks(sentence, translation, languages[1]), languages, kept)
         if '"' in translation:
-            translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
-        translation = space_guillemets(sentence, translation, self.context.target)
+            translation = typography.unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
+        translation = typography.space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
         mended = mend_numbers(sentence, translation, languages, kept)
         if has_ranges(sentence, self.context.source):
@@ -171,3 +173,110 @@ class SentenceTranslator:
             free = [n for n, begin in enumerate(begins) if not any(low < begin < high for low, high in places)]
             observation = Observation([log_probabilities[n] for n in free], sum(len(pieces[n]) for n in free[:-1]))
         return self.estimator.expectation(self.context.source, source[len(self.context.tag) : -1], observation)
+
+
+async def _translate_with_formality(
+    sentence: str, context: SentenceContext, translate: Callable[[SentenceContext], Awaitable[tuple[Alternative, ...]]]
+) -> tuple[Alternative, ...]:
+    """Return the n-best list of a sentence, with the formality of `context` if the model can produce it.
+
+    If the best translation has a word of the opposite formality, a second search bans such words. Its n-best list
+    begins with the translations of the requested formality, followed by those without any formality. If all its
+    translations have a word of the opposite formality, the n-best list of the first search is returned.
+    """
+    alternatives = await translate(context)
+    wanted, options = context.formality, context.options
+    if wanted is None or options.sample or not supports_formality(context.target):
+        return alternatives
+
+    def rank(alternative: Alternative) -> tuple[bool, bool]:
+        formalities = formalities_of(alternative.text, context.target, sentence, context.source)
+        return wanted.opposite in formalities, wanted not in formalities
+
+    if not rank(alternatives[0])[0]:
+        return alternatives
+    beams = max(FORMALITY_BEAMS, options.beam_size)
+    banning = replace(
+        context,
+        banned=(*context.banned, *banned_words(context.target, wanted)),
+        options=replace(options, beam_size=beams, n_best=max(FORMALITY_BEAMS, options.n_best)),
+    )
+    again = tuple(sorted(await translate(banning), key=rank))
+    return alternatives if rank(again[0])[0] else again[: options.n_best]
+
+
+async def _place_tags(
+    inline: InlineText[str], alternatives: Sequence[Alternative], context: SentenceContext
+) -> tuple[Alternative, ...]:
+    """Return the translations of the segment of a sentence with the tags of the sentence, which attention places."""
+    assert inline.built is not None
+    built, normalise = inline.built, context.normaliser.normalise
+    source, targets = normalise(built.segment.text), [normalise(one.text) for one in alternatives]
+    attentions = await attend_texts([(source.text, target.text) for target in targets], context)
+    before, _, after = ("".join(parts) for parts in inline.sources())
+    placed = []
+    for number, (alternative, target) in enumerate(zip(alternatives, targets, strict=True)):
+        links: Sequence[Link] = ()  # none if a text is too long
+        if attentions:
+            copies = [link for _, link in find_copies(source.text, target.text)]
+            links = link_words(source.text, target.text, attentions[number], copies)
+        alignment = tuple((source.original_range(*left), target.original_range(*right)) for left, right in links)
+        rendered = "".join(built.render(TranslatedSegment(alternative.text, alignment), str))
+        placed.append(replace(alternative, text=before + rendered + after))
+    return tuple(placed)
+
+
+async def _restore_typography(
+    sentence: str,
+    normalised: NormalisedText,
+    alternatives: tuple[Alternative, ...],
+    context: SentenceContext,
+    no_break_spaces: bool,
+) -> tuple[Alternative, ...]:
+    """Restore what a model cannot write. `normalised` is the text of `sentence` that the model read.
+
+    An untranslated sentence becomes the original one. Line breaks, tabs and runs of spaces inside the sentence are
+    inserted between the same words of the translations. `no_break_spaces` tells whether these get no-break spaces.
+    """
+    if len(alternatives[0].pieces) < 2 and alternatives[0].text == normalised.text:  # untranslated, or a code
+        return (replace(alternatives[0], text=sentence), *alternatives[1:])
+    texts = [alternative.text for alternative in alternatives]
+    breaks = [
+        (normalised.normalised_range(*match.span())[0], match[0])
+        for match in typography.BREAKS.finditer(sentence)
+        if normalised.text[slice(*normalised.normalised_range(*match.span()))] == " "
+    ]
+    if breaks:
+        texts = await _with_breaks(normalised.text, texts, breaks, context)
+    if "…" in sentence and "..." not in sentence:
+        texts = [text.replace("...", "…") for text in texts]
+    if '""' in sentence and '""' not in normalised.text:  # a field of a record, in which marks are doubled
+        texts = [text.replace('"', '""') for text in texts]
+    if no_break_spaces:
+        texts = [typography.restore_no_break_spaces(sentence, text, context.target) for text in texts]
+    return tuple(replace(one, text=text) for one, text in zip(alternatives, texts, strict=True))
+
+
+async def _with_breaks(
+    source: str, texts: Sequence[str], breaks: Sequence[tuple[int, str]], context: SentenceContext
+) -> list[str]:
+    """Insert line breaks (place in `source`, text) in the translations `texts`.
+
+    A break at the end of a sentence of the source goes to the end of the same sentence of the translation. The places
+    of other breaks come from the attention or, if a text is too long for it, from the lengths of the texts.
+    """
+    places = [place for place, _ in breaks]
+    ends = [typography.places_of_sentence_ends(source, text, places) for text in texts]
+    if None in ends:
+        links = await link_texts([(source, text) for text in texts], context)
+        for number, text in enumerate(texts):
+            if ends[number] is None and links:
+                units = links[number]
+                gaps = [units.gap(place) for place in places]
+                ends[number] = [units.right[gap - 1][1] if gap else 0 for gap in gaps]
+            elif ends[number] is None:
+                ends[number] = [max(0, text.find(" ", place * len(text) // len(source))) for place in places]
+    return [
+        typography.insert_breaks(text, list(zip(targets or [], (text for _, text in breaks), strict=False)))
+        for text, targets in zip(texts, ends, strict=True)
+    ]

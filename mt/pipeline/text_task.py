@@ -210,7 +210,7 @@ class TextPlanner(SentenceTranslator):
     explainer: Explainer | None = None
 
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
-        """Return a planner that requests a formality for its translations (`translate_with_formality`)."""
+        """Return a planner that requests a formality for its translations (`_translate_with_formality`)."""
         if formality == self.context.formality:
             return self
         return replace(self, context=replace(self.context, formality=formality))

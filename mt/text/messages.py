@@ -45,11 +45,8 @@ def safe_apostrophes(text: str, source: str) -> str:
 
 def _split(message: str, depth: int) -> Iterator[tuple[str, bool]]:
     done = place = 0
-    while (brace := _next(message, place, "{}")) is not None:
-        end = _matching(message, brace.start())
-        if brace[0] == "}" or end < 0:
-            break
-        place = end
+    while (brace := _next(message, place, "{}")) and brace[0] == "{" and (closing := _next(message, brace.end(), "}")):
+        place = end = closing.end()
         argument = _ARGUMENT.match(message, brace.end())
         branches = list(_branches(message, argument, end)) if argument and depth < _MAX_DEPTH else []
         if not branches:
@@ -70,37 +67,24 @@ def _branches(message: str, argument: re.Match[str], end: int) -> Iterator[tuple
     place = argument.end()
     if argument["choice"]:
         while (limit := _LIMIT.match(message, place, end)) is not None:
-            bar = _next_bar(message, limit.end())
-            place = min(bar, end - 1)
+            bar = _next(message, limit.end(), "|}")
+            place = min(bar.start() if bar else end, end - 1)
             yield limit.end(), place
             place += 1
         return
     while (branch := _BRANCH.match(message, place, end)) is not None:
-        place = _matching(message, branch.end() - 1)
-        if not branch.end() <= place < end:
+        closing = _next(message, branch.end(), "}")
+        if not closing or closing.end() >= end:
             return
-        yield branch.end(), place - 1
+        yield branch.end(), closing.start()
+        place = closing.end()
 
 
-def _next(message: str, place: int, signs: str) -> re.Match[str] | None:
-    return next((match for match in _SYNTAX.finditer(message, place) if match[0] in signs), None)
-
-
-def _next_bar(message: str, begin: int) -> int:
-    """Return the offset of the first `|` outside of braces, from `begin` on, or the length of the message."""
+def _next(message: str, begin: int, signs: str) -> re.Match[str] | None:
+    """Return the first of some signs from `begin` on, outside of the braces that open after `begin`."""
     depth = 0
     for match in _SYNTAX.finditer(message, begin):
+        if not depth and match[0] in signs:
+            return match
         depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if depth < 0 or (depth == 0 and match[0] == "|"):
-            return match.start()
-    return len(message)
-
-
-def _matching(message: str, begin: int) -> int:
-    """Return the offset after the brace that closes the opening brace at `begin`, or -1 if no brace closes it."""
-    depth = 0
-    for match in _SYNTAX.finditer(message, begin):
-        depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if depth == 0:
-            return match.end()
-    return -1
+    return None

@@ -73,9 +73,6 @@ class Terms:
     def __getstate__(self) -> dict[str, object]:
         return {"glossary": self.glossary, "untranslated": self.untranslated}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-
     def find(
         self, sentence: str, language: str, taken: Sequence[Range] = (), any_case: bool = False
     ) -> tuple[TermMatch, ...]:

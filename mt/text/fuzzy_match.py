@@ -11,8 +11,7 @@ from difflib import SequenceMatcher
 from functools import cache
 
 from mt.text.alignment import WIDE, Range, UnitLinks
-from mt.text.language_profiles import profile_name
-from mt.text.word_tables import read_tables
+from mt.text.word_tables import profile_name, read_tables
 
 MAX_FUZZY_SCORE = 0.99  # score of a sentence that differs from its match only in white space
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from py3langid.langid import MODEL_FILE, RAW_FLOOR, LanguageIdentifier
 
 from mt.languages import likely_script
-from mt.text.language_profiles import profile_name
 from mt.text.normalise import normalise_text
 from mt.text.protect import find_spans
-from mt.text.word_tables import read_tables
+from mt.text.word_tables import profile_name, read_tables
 
 MOST_CHARACTERS = 4000  # only the first 4000 characters of a text are read
 MOST_WORDS = 100  # only the first 100 words of a text are used

@@ -5,6 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mt.languages import primary_language
+
+_PROFILE_NAMES = {"no": "nb", "iw": "he", "fil": "tl"}
+
 
 @cache
 def read_tables(name: str) -> dict[str, Any]:
@@ -16,3 +20,9 @@ def read_tables(name: str) -> dict[str, Any]:
 def read_words(name: str) -> dict[str, frozenset[str]]:
     """Return the words of each key of a .toml file."""
     return {key: frozenset(words.split()) for key, words in read_tables(name).items()}
+
+
+def profile_name(tag: str) -> str:
+    """Return the name that the profile of a language would have in language_profiles.toml."""
+    primary = primary_language(tag)
+    return _PROFILE_NAMES.get(primary, primary)

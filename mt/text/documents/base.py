@@ -1,10 +1,11 @@
 """Interface and options of documents, and the class of documents that consist of text."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any
 
 from mt.errors import DocumentLimitExceeded
 from mt.text.encoding import TextEncoding, decode_text
@@ -78,7 +79,7 @@ class SegmentList(list[Segment]):
             self.append(segment)
 
 
-class Document(Protocol):
+class Document:
     """A parsed file. `segments` are its texts to translate, in the order of the file.
 
     `decisions` are options with which the translated file is parsed: what the parser found out about the file.
@@ -86,32 +87,29 @@ class Document(Protocol):
     """
 
     segments: list[Segment]
-    decisions: dict[str, Any]
-
-    @property
-    def has_text(self) -> bool: ...
+    decisions: Mapping[str, Any] = MappingProxyType({})
+    has_text = False
 
     def structure(self) -> list[Hashable]:
         """Return what a translation must not change, such as keys, the number of cells in each row, or tags.
 
         The list is empty if the translation is a file of another format.
         """
-        ...
+        return []
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation."""
-        ...
+        raise NotImplementedError
 
 
-class TextDocument:
+class TextDocument(Document):
     """Document that is a sequence of parts: source text that is kept, and texts to translate."""
 
     def __init__(self, name: str, options: DocumentOptions, encoding: TextEncoding, errors: str = "strict") -> None:
-        self.segments: list[Segment] = SegmentList(name, options)
+        self.segments = SegmentList(name, options)
         self.parts: list[Part] = []
         self.frame: list[Hashable] = []  # the structure, which the parser of the format appends
         self.decisions: dict[str, Any] = {"encoding": encoding.codec}
-        self.has_text = False
         self.finish: Callable[[str, bool], str] = lambda text, changed: text  # makes the last changes of the text
         self.encoding, self._errors = encoding, errors
 

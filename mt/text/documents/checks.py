@@ -6,12 +6,12 @@ from sys import maxsize
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import Document, DocumentOptions
-from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup import TranslatedSegment
 
 Open = Callable[[bytes, DocumentOptions], Document]
 
 
-class CheckedDocument:
+class CheckedDocument(Document):
     """A document that is parsed again after rendering.
 
     `name` is the name of the file in error messages. `open_source` parses the content, and `open_translation` the
@@ -31,7 +31,7 @@ class CheckedDocument:
         self._options = replace(
             options, max_bytes=maxsize, max_unpacked_bytes=maxsize, max_segments=maxsize, max_characters=maxsize
         )
-        self.segments: list[Segment] = self._document.segments
+        self.segments = self._document.segments
         self.decisions = self._document.decisions
         self.has_text = self._document.has_text
         if self.has_text and not self.segments:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from email import message_from_bytes
 from email.message import Message
 from pathlib import PurePath
-from typing import Any
 
 from mt.errors import DocumentError
 from mt.text.documents.base import Document, DocumentOptions
@@ -21,7 +20,7 @@ from mt.text.documents.packages import Package
 from mt.text.documents.plain import open_text
 from mt.text.documents.runs import parse_part
 from mt.text.encoding import accepted_encoding
-from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup import TranslatedSegment
 
 
 def chunk_members(package: Package) -> Iterator[str]:
@@ -53,7 +52,7 @@ def open_chunk(package: Package, member: str, options: DocumentOptions) -> Docum
     )
 
 
-class _MhtmlDocument:
+class _MhtmlDocument(Document):
     """A web archive: a message of MIME with a part that is HTML. Everything else is kept."""
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
@@ -69,8 +68,7 @@ class _MhtmlDocument:
         html = part.get_payload(decode=True)
         assert isinstance(html, bytes)  # of a part that is no multipart
         self._document = open_markup(name + ".html", html, replace(options, encoding=charset))
-        self.segments: list[Segment] = self._document.segments
-        self.decisions: dict[str, Any] = {}
+        self.segments = self._document.segments
         self.has_text = self._document.has_text
 
     def structure(self) -> list[Hashable]:

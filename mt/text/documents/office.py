@@ -10,17 +10,15 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any
 
 from lxml import etree
 
 from mt.languages import language_and_script, regional_tag
-from mt.text.documents.base import DocumentOptions, SegmentList
+from mt.text.documents.base import Document, DocumentOptions, SegmentList
 from mt.text.documents.chunks import chunk_members, open_chunk
 from mt.text.documents.packages import Package, PackageDocument, with_language
 from mt.text.documents.run_items import Element, RunSchema
 from mt.text.documents.runs import XML_SPACE, RunParagraphs, parse_part
-from mt.text.documents.word import word_schema
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import direction, same_language
 from mt.text.markup.inline import VALUES, split_whitespace
@@ -59,6 +57,36 @@ def _namespace(area: str, strict: bool) -> str:
     return f"{{http://schemas.openxmlformats.org/{area.replace('/', '/2006/')}}}"
 
 
+def _named(namespace: str, names: str) -> frozenset[str]:
+    return frozenset(namespace + name for name in names.split())
+
+
+@lru_cache
+def _word_schema(strict: bool) -> RunSchema:
+    """Return the element names of paragraphs in Word documents."""
+    word = _namespace("wordprocessingml/main", strict)
+    return RunSchema(
+        paragraph=f"{word}p",
+        run=f"{word}r",
+        properties=f"{word}rPr",
+        text=f"{word}t",
+        characters={f"{word}noBreakHyphen": "\u2011"},
+        wrappers=_named(word, "bdo customXml dir hyperlink ins moveTo sdt smartTag"),
+        content=f"{word}sdtContent",
+        transparent=_named(word, "ruby rubyBase"),
+        field_mark=f"{word}fldChar",
+        field_type=f"{word}fldCharType",
+        instruction=f"{word}instrText",
+        instruction_attribute=f"{word}instr",
+        fields=_named(word, "fldSimple"),
+        first=_named(word, "customXmlPr fldData pPr sdtEndPr sdtPr smartTagPr"),
+        dropped=_named(word, "lastRenderedPageBreak proofErr rt rubyPr softHyphen"),
+        breaks=_named(word, "tab ptab br cr"),
+        tabs=_named(word, "tab ptab"),
+        invisible=_named(word, "lang noProof rtl webHidden"),
+    )
+
+
 @lru_cache
 def _shape_schema(strict: bool) -> RunSchema:
     """Return the element names of paragraphs in slides, notes, tables, text boxes, diagrams and titles of charts."""
@@ -69,11 +97,11 @@ def _shape_schema(strict: bool) -> RunSchema:
         properties=f"{drawing}rPr",
         text=f"{drawing}t",
         link=f"{drawing}hlinkClick",
-        fields=frozenset({f"{drawing}fld"}),
-        first=frozenset({f"{drawing}pPr"}),
-        last=frozenset({f"{drawing}endParaRPr"}),
-        breaks=frozenset({f"{drawing}br"}),
-        invisible=frozenset({"altLang", "bmk", "dirty", "err", "lang", "noProof", "smtClean", "smtId"}),
+        fields=_named(drawing, "fld"),
+        first=_named(drawing, "pPr"),
+        last=_named(drawing, "endParaRPr"),
+        breaks=_named(drawing, "br"),
+        invisible=_named("", "altLang bmk dirty err lang noProof smtClean smtId"),
         preserve_space=False,
     )
 
@@ -91,7 +119,7 @@ def _cell_schemas(strict: bool) -> tuple[RunSchema, ...]:
             run=f"{sheet}r",
             properties=f"{sheet}rPr",
             text=f"{sheet}t",
-            dropped=frozenset({f"{sheet}rPh", f"{sheet}phoneticPr"}),
+            dropped=_named(sheet, "rPh phoneticPr"),
             splits_lines=True,
         )
         for paragraph in ("si", "is")
@@ -141,13 +169,12 @@ class OfficeDocument(PackageDocument):
         return content
 
 
-class _Member:
+class _Member(Document):
     """An XML file of the archive, which is a document."""
 
     def __init__(self, name: str, root: Element, options: DocumentOptions, kept: set[str]) -> None:
         self._root = root
-        self.segments: list[Segment] = SegmentList(name, options)
-        self.decisions: dict[str, Any] = {}
+        self.segments = SegmentList(name, options)
         self._languages = options.source_language, options.target_language
         strict = any("purl.oclc.org" in namespace for namespace in root.nsmap.values())
         self._values = [
@@ -155,23 +182,15 @@ class _Member:
             for element, attribute in _plain_texts(root, strict)
             if ((element.get(attribute) if attribute else element.text) or "").casefold() not in kept
         ]
-        word = word_schema(_namespace("wordprocessingml/main", strict))
-        self._schemas = (word, _shape_schema(strict), *_cell_schemas(strict))
+        self._schemas = (_word_schema(strict), _shape_schema(strict), *_cell_schemas(strict))
         self._paragraphs = [
             RunParagraphs(name, shown, schema, self.segments, options.source_language, kept)
             for schema in self._schemas
             for shown in _shown_elements(root)
         ]
-
-    @property
-    def has_text(self) -> bool:
-        texts = (
-            element.text or ""
-            for shown in _shown_elements(self._root)
-            for schema in self._schemas
-            for element in shown.iter(schema.text)
-        )
-        return any(any(map(str.isalpha, text)) for text in texts)
+        names = [schema.text for schema in self._schemas]
+        texts = (element.text or "" for shown in _shown_elements(root) for element in shown.iter(*names))
+        self.has_text = any(any(map(str.isalpha, text)) for text in texts)
 
     def structure(self) -> list[Hashable]:
         """Return the numbers of the elements, except those that are written anew with each text."""

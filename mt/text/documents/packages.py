@@ -11,13 +11,13 @@ from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from io import BytesIO
 from pathlib import PurePath
-from typing import IO, Any
+from typing import IO
 from xml.parsers import expat
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.languages import full_tag
 from mt.text.documents.base import Document, DocumentOptions, SegmentList
-from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup import TranslatedSegment
 from mt.text.markup.attributes import same_language
 from mt.text.markup.marks import is_changed
 
@@ -108,23 +108,19 @@ class Package:
         return roots
 
 
-class PackageDocument:
+class PackageDocument(Document):
     """Document that is an archive. Some of its members are documents, whose segments are those of the archive."""
 
     def __init__(self, package: Package, options: DocumentOptions) -> None:
         self._package = package
-        self.segments: list[Segment] = SegmentList(package.name, options)
-        self.decisions: dict[str, Any] = {}
+        self.segments = SegmentList(package.name, options)
         self._languages = options.source_language, options.target_language
         self._documents: dict[str, tuple[int, Document]] = {}  # by member, with the number of segments before it
-
-    @property
-    def has_text(self) -> bool:
-        return bool(self.segments) or any(document.has_text for _, document in self._documents.values())
 
     def _add(self, member: str, document: Document) -> None:
         self._documents[member] = len(self.segments), document
         self.segments.extend(document.segments)
+        self.has_text = self.has_text or bool(document.segments) or document.has_text
 
     def structure(self) -> list[Hashable]:
         """Return the names of the files in the archive, and the structure of those with text."""

@@ -1,14 +1,13 @@
 """PDF files (.pdf). The translation of their text layer is a Word document."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from io import BytesIO
-from typing import Any
 
 import docx
 from docx.shared import Pt
 from docx.text.paragraph import Paragraph
 
-from mt.text.documents.base import DocumentOptions, SegmentList
+from mt.text.documents.base import Document, DocumentOptions, SegmentList
 from mt.text.documents.pdf_layout import MAX_LEVEL, Block, BlockKind, read_blocks
 from mt.text.documents.pdf_lines import read_pdf
 from mt.text.markup import Segment, TranslatedSegment
@@ -18,7 +17,7 @@ _BULLETS = "List Bullet"
 _MIN_PAGE, _MAX_PAGE = 72, 1584  # points; Word accepts at most 22 inches
 
 
-class PdfDocument:
+class PdfDocument(Document):
     """A PDF file. Its segments are headings, paragraphs, list items and running titles, in reading order.
 
     Rendering returns a .docx file with the translated headings, paragraphs and list items, and with the running titles
@@ -31,18 +30,13 @@ class PdfDocument:
         text = read_pdf(name, content, options)
         self._page_size = text.page_sizes[0]
         self._blocks = read_blocks(text)
-        self.segments: list[Segment] = SegmentList(name, options)
-        self.decisions: dict[str, Any] = {}
-        self.has_text = False  # text that is not translated has no letters
+        self.segments = SegmentList(name, options)
         self._slots: list[int] = []  # the index of the segment of each block, or -1
         for block in self._blocks:
             translated = any(map(str.isalnum, block.text))
             self._slots.append(len(self.segments) if translated else -1)
             if translated:
                 self.segments.append(Segment(block.text))
-
-    def structure(self) -> list[Hashable]:
-        return []  # the translation is a file of another format
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of a .docx file with the translations of the segments."""

@@ -9,6 +9,7 @@ escapes are escaped.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from xml.parsers import expat
 
 from mt.text.markup.elements import BLOCKS, CODE, HTML, Dialect
 from mt.text.markup.marks import Segment, TranslatedSegment, render_parts
@@ -17,6 +18,8 @@ from mt.text.markup.tokens import Token, html_tokens, xml_tokens
 
 _NOTES = frozenset({"del", "endnote", "fn", "footnote", "indexterm", "note"})
 """Names of elements in XML for publishing (DocBook, DITA, JATS, TEI) that are apart from the text around them."""
+
+_WRAPPED = "<x>{}</x>"  # makes a document of a fragment, which may have several elements or text outside of elements
 
 
 @dataclass(frozen=True)
@@ -108,3 +111,19 @@ class Markup:
     def render(self, translations: Sequence[TranslatedSegment]) -> str:
         assert len(translations) == len(self.segments)
         return render_parts(self._parts, translations)
+
+
+def xml_problem(text: str) -> str:
+    """Return a message with the first error of an XML document or fragment, or "" if it is well-formed.
+
+    The message includes line and column. Entities are not checked, because the texts of clients contain entities of
+    HTML and single ampersands.
+    """
+    document = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
+    parser = expat.ParserCreate()
+    try:
+        parser.Parse((text.lstrip() if document else _WRAPPED.format(text)).replace("&", "x"), True)
+    except expat.ExpatError as error:
+        column = error.offset - (0 if document or error.lineno > 1 else _WRAPPED.index("{"))
+        return f"{expat.ErrorString(error.code)} in line {error.lineno}, column {column + 1}"
+    return ""

@@ -23,7 +23,7 @@ from mt.text.documents.yaml import add_values
 from mt.text.markup import Segment, parse_html
 from mt.text.markup.elements import HTML
 from mt.text.markup.inline import InlineItem, InlineKind
-from mt.text.markup.tokens import TokenKind, html_tokens, references
+from mt.text.markup.tokens import TokenKind, decode_pieces, html_tokens, references
 from mt.text.word_tables import read_tables, read_words
 
 _LINE = re.compile(r"\r\n|\r|\n")
@@ -342,12 +342,8 @@ def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mappi
 
 
 def _decode(source: str) -> Iterator[tuple[str, str | None]]:
-    place = 0
-    for match in _ESCAPE.finditer(source):
-        yield from references(source[place : match.start()], xml=False)
-        yield match[0], match[1]
-        place = match.end()
-    yield from references(source[place:], xml=False)
+    for piece, meaning in decode_pieces([(source, source)], _ESCAPE, lambda match: match[1]):
+        yield from references(piece, xml=False) if piece == meaning else ((piece, meaning),)
 
 
 def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:

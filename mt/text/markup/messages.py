@@ -1,12 +1,14 @@
 """Messages in ICU MessageFormat within markup, such as the plural forms in XLIFF, which contain inline codes."""
 
+import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from mt.text.markup.inline import Decode, InlineItem, InlineKind, text_items
+from mt.text.markup.tokens import decode_pieces
 from mt.text.messages import split_message
 
+_PAIR = re.compile("''")
 _CODE = "\ufffc"  # stands for an item that is not text; no part of the syntax of a message
 
 
@@ -27,7 +29,7 @@ def split_items(
     if len(parts) == 1:
         yield items, True, decode
         return
-    decode = partial(_decode_pairs, decode=decode) if "''" in message else decode
+    decode_part = _with_pairs(decode) if "''" in message else decode
     number = begin = 0  # number of pieces that are done, and offset in the next piece
     for text, translated in parts:
         left, part = len(text), list[InlineItem[Any]]()
@@ -41,19 +43,9 @@ def split_items(
             else:
                 part.append(item)
             number, begin = (number + 1, 0) if end == len(meaning) else (number, end)
-        yield part, translated, decode
+        yield part, translated, decode_part
 
 
-def _decode_pairs(text: str, decode: Decode) -> Iterator[tuple[str, str | None]]:
-    """Decode a text in which two apostrophes stand for one."""
-    for source, meaning in decode(text):
-        if source != meaning:
-            yield source, meaning
-            continue
-        before, *after = source.split("''")
-        if before:
-            yield before, before
-        for piece in after:
-            yield "''", "'"
-            if piece:
-                yield piece, piece
+def _with_pairs(decode: Decode) -> Decode:
+    """Return a function that decodes two apostrophes as one."""
+    return lambda text: decode_pieces(decode(text), _PAIR, lambda pair: "'")

@@ -23,7 +23,7 @@ from mt.text.markup.messages import split_items
 from mt.text.markup.notes import MAX_TOKENS, NOTE_NAMES, is_note_element, is_remark
 from mt.text.markup.rendering import Renderer
 from mt.text.markup.sections import is_html, read_section, with_inline_sections
-from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references
+from mt.text.markup.tokens import Token, TokenKind, decode, decode_pieces, html_tokens, references
 from mt.text.templates import find_templates
 
 _HTML_SPACE = " \t\n\f\r"
@@ -372,15 +372,8 @@ def _holds_code(value: str) -> bool:
 
 def _decode_backslashes(text: str) -> Iterator[tuple[str, str | None]]:
     """Split a text at XML references and at escapes such as `\\n`. Yield (source, decoded text) of each piece."""
-    for source, meaning in references(text, xml=True):
-        if meaning != source:
-            yield source, meaning
-            continue
-        place = 0
-        for match in _BACKSLASH.finditer(source):
-            if match.start() > place:
-                yield source[place : match.start()], source[place : match.start()]
-            yield match[0], chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2])
-            place = match.end()
-        if place < len(source):
-            yield source[place:], source[place:]
+
+    def meaning(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2])
+
+    return decode_pieces(references(text, xml=True), _BACKSLASH, meaning)

@@ -9,7 +9,7 @@ the text.
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
@@ -145,18 +145,26 @@ def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
 
     The decoded text of an unknown entity is None in XML. In HTML, an unknown entity is plain text.
     """
-    place = 0
-    for match in (_XML_REFERENCE if xml else _HTML_REFERENCE).finditer(text):
-        source = match[0]
-        meaning = _xml_meaning(source) if xml else _html_meaning(source)
-        if meaning == source:
+    return decode_pieces([(text, text)], *((_XML_REFERENCE, _xml_meaning) if xml else (_HTML_REFERENCE, _html_meaning)))
+
+
+def decode_pieces(
+    pieces: Iterable[tuple[str, str | None]], escape: re.Pattern[str], meaning: Callable[[re.Match[str]], str | None]
+) -> Iterator[tuple[str, str | None]]:
+    """Split the pieces (source, decoded text) that have no escape yet at their escapes, and yield all pieces."""
+    for source, decoded in pieces:
+        if decoded != source:
+            yield source, decoded
             continue
-        if match.start() > place:
-            yield text[place : match.start()], text[place : match.start()]
-        yield source, meaning
-        place = match.end()
-    if place < len(text):
-        yield text[place:], text[place:]
+        place = 0
+        for match in escape.finditer(source):
+            if (written := meaning(match)) != match[0]:
+                if match.start() > place:
+                    yield source[place : match.start()], source[place : match.start()]
+                yield match[0], written
+                place = match.end()
+        if place < len(source):
+            yield source[place:], source[place:]
 
 
 def decode(text: str, xml: bool) -> str:
@@ -164,7 +172,8 @@ def decode(text: str, xml: bool) -> str:
     return "".join(source if meaning is None else meaning for source, meaning in references(text, xml))
 
 
-def _html_meaning(source: str) -> str:
+def _html_meaning(reference: re.Match[str]) -> str:
+    source = reference[0]
     if source[1] != "#":
         return html.unescape(source)
     base = "x" if source[2] in "xX" else ""
@@ -172,7 +181,8 @@ def _html_meaning(source: str) -> str:
     return "\ufffd" if len(digits) > _MAX_DIGITS else html.unescape(f"&#{base}{digits};")
 
 
-def _xml_meaning(source: str) -> str | None:
+def _xml_meaning(reference: re.Match[str]) -> str | None:
+    source = reference[0]
     if source[1] != "#":
         return _XML_NAMED.get(source)
     digits = source[2:-1].lstrip("x0")

@@ -12,6 +12,7 @@ from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
 from mt.text.markup.inline import VALUES, Decode, InlineItem, InlineKind, read_inline, split_whitespace, text_items
 from mt.text.markup.marks import Part, Translations, is_changed, render_parts
+from mt.text.markup.tokens import MAX_TOKENS
 from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
 
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")  # and its line break
@@ -50,6 +51,12 @@ class DocumentOptions:
     columns: tuple[str, ...] = ()
     separator: str | None = None
     markup: MarkupOptions = field(default_factory=MarkupOptions)
+
+
+def check_count(name: str, count: int, things: str) -> None:
+    """Raise DocumentLimitExceeded if there are more than MAX_TOKENS things, for each of which a parser takes memory."""
+    if count > MAX_TOKENS:
+        raise DocumentLimitExceeded(f"{name} has too many {things}; accepted: at most {MAX_TOKENS:,}")
 
 
 class SegmentList(list[Segment]):
@@ -119,13 +126,13 @@ class TextDocument(Document):
     def keep(self, source: str) -> None:
         self.parts.append(source)
 
-    def add(self, segment: Segment, source: str, write: Callable[[Segment, TranslatedSegment], str]) -> None:
+    def add(self, segment: Segment, source: str, write: Callable[[TranslatedSegment], str]) -> None:
         """Append a text. It is rendered by `write`, or as `source` if its translation equals the segment."""
         number = len(self.segments)
 
         def render(translations: Translations) -> str:
             new = translations[number]
-            return source if new.text == segment.text else write(segment, new)
+            return source if new.text == segment.text else write(new)
 
         self.parts.append(render)
         self.segments.append(segment)
@@ -141,7 +148,7 @@ class TextDocument(Document):
             self.keep(source)
             return
         body, sign, letter = _without_access_key(body)
-        self.add(Segment(body), source, lambda _, new: write(before + _with_access_key(new.text, sign, letter) + after))
+        self.add(Segment(body), source, lambda new: write(before + _with_access_key(new.text, sign, letter) + after))
 
     def add_string(self, text: str, source: str, write: Callable[[str], str], doubled: bool = False) -> None:
         """Append a string of a program. In an ICU message, each branch is a text of its own.
@@ -199,12 +206,12 @@ class TextDocument(Document):
         if built is None:
             self.parts += source
         else:
-            whole, forms = "".join(source), built.forms
+            whole, segment, forms = "".join(source), built.segment, built.forms
 
-            def render(segment: Segment, new: TranslatedSegment) -> str:
+            def render(new: TranslatedSegment) -> str:
                 return finish("".join(built.render(new, lambda text: write(text, segment, forms))), whole)
 
-            self.add(built.segment, whole, render)
+            self.add(segment, whole, render)
         self.parts += after
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:

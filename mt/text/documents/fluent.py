@@ -7,10 +7,9 @@ from functools import partial
 from fluent.syntax import FluentParser, ast
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, check_count, read_text
 from mt.text.markup import Segment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
-from mt.text.markup.tokens import MAX_TOKENS
 
 _BREAK = re.compile(r"[ \t]*(\r?\n[ \t]*)+")
 _ENTRIES = (ast.Message, ast.Term)
@@ -29,8 +28,7 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     Raises: DocumentError if the content is not empty, and no line of it is Fluent.
     """
     text, document = read_text(name, content, options)
-    if sum(map(text.count, "\n{")) > MAX_TOKENS:  # counted before the parser, which takes memory for each
-        raise DocumentLimitExceeded(f"{name} has too many lines and braces; accepted: at most {MAX_TOKENS:,}")
+    check_count(name, sum(map(text.count, "\n{")), "lines and braces")
     try:
         entries = FluentParser().parse(text).body
         document.frame += [entry.id.name if isinstance(entry, _ENTRIES) else type(entry).__name__ for entry in entries]

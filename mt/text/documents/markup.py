@@ -1,14 +1,16 @@
-"""HTML and XML files."""
+"""HTML and XML files, and the part that the readers of other formats in XML have in common."""
 
 import re
 from dataclasses import replace
 from io import BytesIO
 
 from mt.languages import full_tag
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.packages import root_name
 from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, parse_html, parse_xml
+from mt.text.markup.elements import Dialect, ElementIndex
+from mt.text.markup.tokens import Token, TokenKind, xml_tokens
 from mt.text.word_tables import read_words
 
 _DECLARED = re.compile(
@@ -55,3 +57,27 @@ def markup_document(markup: Markup, name: str, encoding: TextEncoding, options: 
     document.embed(markup)
     document.frame, document.has_text = [*markup.tags], markup.has_text
     return document
+
+
+class XmlReader:
+    """Base of readers that copy the tokens of an XML file to a document, except the content that they translate."""
+
+    def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
+        text, self.document = read_text(name, content, options, declared_encoding(content), "xmlcharrefreplace")
+        self.tokens = list(xml_tokens(text))
+        self.elements = ElementIndex(self.tokens, Dialect(xml=True))
+        self.done = 0  # number of tokens that have been added
+
+    def keep_until(self, end: int) -> None:
+        """Copy the tokens before `end` that have not been added."""
+        self.document.keep("".join(token.source for token in self.tokens[self.done : end]))
+        self.done = end
+
+    def keep_start(self, tag: Token) -> None:
+        """Add a start tag, or that of an empty element that will have content."""
+        self.document.keep(tag.source.removesuffix(">").removesuffix("/").rstrip() + ">")
+
+    def space_before(self, number: int) -> str:
+        """Return the white space before token `number`, or "" if there is none."""
+        before = self.tokens[number - 1]
+        return before.source if before.kind is TokenKind.TEXT and before.source.isspace() else ""

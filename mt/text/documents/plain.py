@@ -9,12 +9,12 @@ from itertools import pairwise
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.languages import full_tag
 from mt.text.alignment import is_wide
-from mt.text.documents.base import LINE, DocumentOptions, TextDocument, read_text
+from mt.text.documents.base import LINE, DocumentOptions, TextDocument, check_count, read_text
 from mt.text.markup import Segment
 from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import END_MARK, InlineItem, InlineKind, decode_nothing
 from mt.text.markup.reading import BULLET, SENTENCE_END
-from mt.text.markup.tokens import MAX_TOKENS, references
+from mt.text.markup.tokens import references
 from mt.text.word_tables import read_tables
 
 _COLUMN = re.compile(r"(?:[^\r\n\t ]| {1,2}(?! ))+")
@@ -108,8 +108,7 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
     """
     text, document = read_text(name, content, options)
     vtt = name.lower().endswith(".vtt")
-    if text.count("\n") + text.count("\r") > MAX_TOKENS:
-        raise DocumentLimitExceeded(f"{name} has too many lines; accepted: at most {MAX_TOKENS:,}")
+    check_count(name, sum(map(text.count, "\n\r")), "lines")
     lines = [match.span() for match in LINE.finditer(text) if match[0]]
     timings = [bool(_TIMING.match(text, begin)) for begin, _ in lines]
     if not any(timings) and not (vtt and text.startswith("WEBVTT")):
@@ -186,8 +185,7 @@ def _check_json(name: str, text: str) -> None:
 
     Raises: DocumentError, with line and column, if the text is not JSON; DocumentLimitExceeded if it is too large.
     """
-    if sum(map(text.count, "[{,")) > MAX_TOKENS:  # counted before json.loads, which takes memory for each value
-        raise DocumentLimitExceeded(f"{name} has too many values; accepted: at most {MAX_TOKENS:,}")
+    check_count(name, sum(map(text.count, "[{,")), "values")
     try:
         json.loads(text, parse_int=str, parse_float=str)
     except json.JSONDecodeError as error:

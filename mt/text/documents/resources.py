@@ -6,13 +6,13 @@ from functools import partial
 
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, TextDocument, read_text
-from mt.text.documents.markup import declared_encoding
+from mt.text.documents.markup import XmlReader
 from mt.text.encoding import TextEncoding
 from mt.text.encoding_detection import utf8_share
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.rendering import escape
-from mt.text.markup.tokens import Token, TokenKind, decode, references, xml_tokens
+from mt.text.markup.tokens import Token, TokenKind, decode, references
 from mt.text.word_tables import read_tables, read_words
 
 _PROPERTY, _PROPERTY_ESCAPE, _ARGUMENT, _STRINGS, _STRINGS_ESCAPE, _REFERENCE = (
@@ -163,14 +163,12 @@ def _open_elements(
     and the index of its start tag. `selects_parent` is called only once for each parent, because a parent may have many
     attributes and many children.
     """
-    text, document = read_text(name, content, options, declared_encoding(content), "xmlcharrefreplace")
-    tokens = list(xml_tokens(text))
-    elements = ElementIndex(tokens, dialect)
-    done = 0
+    reader = XmlReader(name, content, options)
+    tokens, elements, document = reader.tokens, reader.elements, reader.document
     parents: dict[int, bool] = {}
     for number, token in enumerate(tokens):
         parent = elements.parent[number]
-        if token.kind is not TokenKind.START or elements.partner[number] < 0 or parent < 0 or number < done:
+        if token.kind is not TokenKind.START or elements.partner[number] < 0 or parent < 0 or number < reader.done:
             continue
         if parent not in parents:
             parents[parent] = selects_parent(tokens[parent])
@@ -180,9 +178,9 @@ def _open_elements(
             if dialect.backslashes and _REFERENCE.fullmatch(inner):
                 continue
             document.frame.append(token.source)
-            document.keep("".join(token.source for token in tokens[done : number + 1]))
-            done = elements.end[number] - 1
-            plain = all(token.kind is TokenKind.TEXT for token in tokens[number + 1 : done])
+            reader.keep_until(number + 1)
+            reader.done = elements.end[number] - 1
+            plain = all(token.kind is TokenKind.TEXT for token in tokens[number + 1 : reader.done])
             if plain and not dialect.backslashes:
                 forms = {
                     meaning: source for source, meaning in references(inner, xml=True) if meaning not in (source, None)
@@ -190,5 +188,5 @@ def _open_elements(
                 document.add_string(decode(inner, xml=True), inner, partial(escape, forms=forms, xml=True))
             else:
                 document.embed(parse_dialect(inner, dialect))
-    document.keep("".join(token.source for token in tokens[done:]))
+    reader.keep_until(len(tokens))
     return document

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePath
 
-from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text
-from mt.text.markup.tokens import MAX_TOKENS
+from mt.errors import DocumentError
+from mt.text.documents.base import DocumentOptions, TextDocument, check_count, read_text
 from mt.text.table import SEPARATORS, STATEMENT, find_separator
 
 
@@ -31,8 +30,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
         separator = options.separator
     else:
         separator = statement[1] if statement else find_separator(text)
-    if sum(map(text.count, (separator or "\n", "\r", "\n"))) > MAX_TOKENS:
-        raise DocumentLimitExceeded(f"{name} has too many cells; accepted: at most {MAX_TOKENS:,}")
+    check_count(name, sum(map(text.count, (separator or "\n", "\r", "\n"))), "cells")
     end = re.escape(separator)
     cells = re.compile(rf'("(?:[^"]++|"")*+(?:"|\Z)|)([^{end}\r\n]*)({end or "(?!)"}|\r\n|\r|\n|\Z)')
     document.decisions["separator"] = separator

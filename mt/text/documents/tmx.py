@@ -4,12 +4,11 @@ from html import escape
 
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text
-from mt.text.documents.bilingual import BilingualReader
-from mt.text.documents.markup import declared_encoding
+from mt.text.documents.base import DocumentOptions, TextDocument
+from mt.text.documents.markup import XmlReader
 from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import parse_dialect
-from mt.text.markup.tokens import Token, TokenKind, xml_tokens
+from mt.text.markup.tokens import Token, TokenKind
 
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 _SEGMENT = Dialect(xml=True, textless=_CODES, collapse=False, words=True)
@@ -28,8 +27,8 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
     """
     if not options.target_language:
         raise DocumentError(f"{name} is a translation memory (TMX): the target language must be given")
-    text, document = read_text(name, content, options, declared_encoding(content), "xmlcharrefreplace")
-    tokens = list(xml_tokens(text))
+    reader = _UnitReader(name, content, options)
+    tokens = reader.tokens
     units = [number for number, token in enumerate(tokens) if token.kind is TokenKind.START and token.name == "tu"]
     if not units or not any(token.name == "tmx" for token in tokens):
         raise DocumentError(f"{name} is not TMX: it contains no <tmx> element with a <tu>")
@@ -38,11 +37,10 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
     if source in ("", _ANY_SOURCE):
         variant = next((token for token in tokens[units[0] :] if token.name == "tuv"), tokens[units[0]])
         source = _code(variant)
-    reader = _UnitReader(tokens, document, options)
     for unit in units:
         reader.add(unit, source)
     reader.keep_until(len(tokens))
-    return document
+    return reader.document
 
 
 def _code(variant: Token) -> str:
@@ -50,11 +48,11 @@ def _code(variant: Token) -> str:
     return variant.attribute("xml:lang") or variant.attribute("lang") or ""
 
 
-class _UnitReader(BilingualReader):
+class _UnitReader(XmlReader):
     """Reader that adds the translation units of a TMX file to a document, in order."""
 
-    def __init__(self, tokens: list[Token], document: TextDocument, options: DocumentOptions) -> None:
-        super().__init__(tokens, document)
+    def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
+        super().__init__(name, content, options)
         self._target, self._retranslate = full_tag(options.target_language), options.retranslate
         self._read = 0  # number of tokens up to the end of the last unit; units within units are not read
 
@@ -65,34 +63,33 @@ class _UnitReader(BilingualReader):
         """
         if unit < self._read:
             return
-        self._read = self._elements.end[unit]
+        self._read = self.elements.end[unit]
         variants = [(n, segment) for n in self._children(unit, "tuv") for segment in self._children(n, "seg")[:1]]
         chosen = next((pair for pair in variants if self._is_in(pair[0], source)), None)
         if chosen is None or self._is_in(chosen[0], self._target):
             return
         existing = next((segment for number, segment in variants if self._is_in(number, self._target)), None)
-        inner = self._elements.inner(chosen[1])
-        self._document.frame.append(inner)
+        inner = self.elements.inner(chosen[1])
+        self.document.frame.append(inner)
         markup = parse_dialect(inner, _SEGMENT)
         if existing is not None:
-            if self._retranslate or (markup.segments and not self._elements.inner(existing).strip()):
+            if self._retranslate or (markup.segments and not self.elements.inner(existing).strip()):
                 self.keep_until(existing)
-                opening = self._tokens[existing].source.removesuffix(">").removesuffix("/").rstrip()
-                self._document.keep(f"{opening}>")
-                self._document.embed(markup)
-                self._document.keep("</seg>")
-                self._done = self._elements.end[existing]
+                self.keep_start(self.tokens[existing])
+                self.document.embed(markup)
+                self.document.keep("</seg>")
+                self.done = self.elements.end[existing]
         elif markup.segments:
-            self.keep_until(self._elements.end[variants[-1][0]])
-            name = "lang" if self._tokens[chosen[0]].attribute("xml:lang") is None else "xml:lang"
-            self._document.keep(f'{self._space_before(chosen[0])}<tuv {name}="{escape(self._target)}">')
-            self._document.keep(f"{self._space_before(chosen[1])}<seg>")
-            self._document.embed(markup)
-            self._document.keep(f"</seg>{self._space_before(self._elements.end[chosen[0]] - 1)}</tuv>")
+            self.keep_until(self.elements.end[variants[-1][0]])
+            name = "lang" if self.tokens[chosen[0]].attribute("xml:lang") is None else "xml:lang"
+            self.document.keep(f'{self.space_before(chosen[0])}<tuv {name}="{escape(self._target)}">')
+            self.document.keep(f"{self.space_before(chosen[1])}<seg>")
+            self.document.embed(markup)
+            self.document.keep(f"</seg>{self.space_before(self.elements.end[chosen[0]] - 1)}</tuv>")
 
     def _children(self, parent: int, name: str) -> list[int]:
-        return [number for number in self._elements.children(parent) if self._tokens[number].name == name]
+        return [number for number in self.elements.children(parent) if self.tokens[number].name == name]
 
     def _is_in(self, variant: int, language: str) -> bool:
         """Return whether a variant is in `language`. Regions are ignored."""
-        return language_and_script(_code(self._tokens[variant])) == language_and_script(language)
+        return language_and_script(_code(self.tokens[variant])) == language_and_script(language)

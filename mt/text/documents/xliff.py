@@ -7,9 +7,8 @@ from html import escape
 
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text
-from mt.text.documents.bilingual import BilingualReader
-from mt.text.documents.markup import declared_encoding
+from mt.text.documents.base import DocumentOptions, TextDocument
+from mt.text.documents.markup import XmlReader
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import Markup
 from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
@@ -37,14 +36,12 @@ def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocum
 
     Raises: DocumentError if there is no unit, or if the file names other languages than `options`.
     """
-    text, document = read_text(name, content, options, declared_encoding(content), "xmlcharrefreplace")
-    tokens = list(xml_tokens(text))
-    names = {_local(token) for token in tokens if token.kind is TokenKind.START}
+    reader = _Reader(name, content, options)
+    names = {_local(token) for token in reader.tokens if token.kind is TokenKind.START}
     if "xliff" not in names or not names & _UNITS:
         raise DocumentError(
             f"{name} is not XLIFF 1.2 or 2: it contains no <xliff> element with a <trans-unit> or <segment>"
         )
-    reader = _Reader(tokens, document, options)
     reader.read()
     if reader.others and not reader.matches:
         requested = f"{options.source_language or 'any language'} into {options.target_language or 'any language'}"
@@ -52,7 +49,7 @@ def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocum
             f"{name} is for translation from {', '.join(sorted(reader.others)[:_LISTED])}, not from {requested}; "
             "accepted: the languages that the file names"
         )
-    return document
+    return reader.document
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +62,27 @@ class _Scope:
     matches: bool = True  # whether the languages are those of the request
 
 
-class _Reader(BilingualReader):
+class _Reader(XmlReader):
     """Reader that adds the units of XLIFF to a document.
 
     `others` describes the languages of those parts of the file that have other languages than the request, and
     `matches` is whether there are parts with the languages of the request.
     """
 
-    def __init__(self, tokens: list[Token], document: TextDocument, options: DocumentOptions) -> None:
-        super().__init__(tokens, document)
+    def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
+        super().__init__(name, content, options)
         self._options = options
         self._root = ""  # name of the elements that state the languages
         self.others: set[str] = set()
         self.matches = False
 
     def read(self) -> None:
-        scopes = [_Scope(len(self._tokens))]
-        for number, token in enumerate(self._tokens):
+        scopes = [_Scope(len(self.tokens))]
+        for number, token in enumerate(self.tokens):
             while number >= scopes[-1].end:
                 scopes.pop()
             local = _local(token)
-            if token.kind is not TokenKind.START or number < self._done:
+            if token.kind is not TokenKind.START or number < self.done:
                 continue
             if local in _SCOPES:
                 scopes.append(self._scope(number, scopes[-1]))
@@ -94,13 +91,13 @@ class _Reader(BilingualReader):
                 self.matches |= scope.matches
                 if scope.translate and scope.matches:
                     self._add_unit(number, scope.preserve)
-        self.keep_until(len(self._tokens))
+        self.keep_until(len(self.tokens))
 
     def _scope(self, number: int, outer: _Scope) -> _Scope:
-        token = self._tokens[number]
+        token = self.tokens[number]
         translate, space = token.attribute("translate"), token.attribute("xml:space")
         return _Scope(
-            self._elements.end[number],
+            self.elements.end[number],
             outer.translate if translate is None else translate != "no",
             outer.preserve if space is None else space == "preserve",
             outer.matches and self._has_requested_languages(number),
@@ -108,7 +105,7 @@ class _Reader(BilingualReader):
 
     def _has_requested_languages(self, number: int) -> bool:
         """Return whether an element may have the requested languages. If it lacks a target language, add it."""
-        token, options = self._tokens[number], self._options
+        token, options = self.tokens[number], self._options
         if _local(token) == "xliff":
             self._root = "xliff" if (token.attribute("version") or "").startswith("2") else "file"
         if _local(token) != self._root:
@@ -117,7 +114,7 @@ class _Reader(BilingualReader):
         stated = [(token.attribute(name) or "").strip() for name in names]
         requested = full_tag(options.source_language), full_tag(options.target_language)
         if requested[1] and not stated[1]:
-            self._tokens[number] = _with_attribute(token, names[1], requested[1])
+            self.tokens[number] = _with_attribute(token, names[1], requested[1])
         pairs = [pair for pair in zip(stated, requested, strict=True) if pair[0].lower() not in _UNKNOWN and pair[1]]
         if all(language_and_script(code) == language_and_script(other) for code, other in pairs):
             return True
@@ -126,12 +123,12 @@ class _Reader(BilingualReader):
 
     def _add_unit(self, unit: int, preserve: bool) -> None:
         """Add a unit to the document if it has to be translated. `preserve` is whether its white space counts."""
-        tokens, elements = self._tokens, self._elements
+        tokens, elements = self.tokens, self.elements
         children = self._children(unit)
         source = children.get("seg-source", children.get("source"))
         if source is None or tokens[source].kind is not TokenKind.START:
             return
-        self._document.frame.append(elements.inner(source))
+        self.document.frame.append(elements.inner(source))
         target = children.get("target")
         space = tokens[source].attribute("xml:space")
         collapse = not preserve if space is None else space != "preserve"
@@ -148,7 +145,7 @@ class _Reader(BilingualReader):
 
     def _segments(self, number: int) -> dict[str, int]:
         """Return the <mrk> elements of segments in a <seg-source> or <target>, by the numbers that they state."""
-        inside = ((n, self._tokens[n]) for n in range(number + 1, self._elements.end[number]))
+        inside = ((n, self.tokens[n]) for n in range(number + 1, self.elements.end[number]))
         starts = ((n, token) for n, token in inside if token.kind in (TokenKind.START, TokenKind.EMPTY))
         return {token.attribute("mid") or "": n for n, token in starts if token.attribute("mtype") == "seg"}
 
@@ -159,7 +156,7 @@ class _Reader(BilingualReader):
 
         `whole` is the element with the text of `source`, if that is another one.
         """
-        tokens, elements = self._tokens, self._elements
+        tokens, elements = self.tokens, self.elements
         state = tokens[unit if target is None else target].attribute("state") or tokens[unit].attribute("state")
         texts = self._text(source if whole is None else whole), "" if target is None else self._text(target)
         if not self._options.retranslate and is_translated(*texts, state, tokens[unit].attribute("approved")):
@@ -169,15 +166,15 @@ class _Reader(BilingualReader):
             self.keep_until(elements.end[source])
             prefix = tokens[source].name.removesuffix("seg-source").removesuffix("source")
             opening = Token(TokenKind.START, f"<{prefix}target>", f"{prefix}target")
-            self._document.keep(self._space_before(source))
+            self.document.keep(self.space_before(source))
         else:
             self.keep_until(target)
             opening = _as_translated(tokens[target])
-            self._done = elements.end[target]
-        self._document.keep(opening.source.removesuffix(">").removesuffix("/").rstrip() + ">")
+            self.done = elements.end[target]
+        self.keep_start(opening)
         inline = list(_inline_tokens(elements.inner(source)))
-        self._document.embed(Markup(list(_with_pairs(inline)), dialect, []))
-        self._document.keep(f"</{opening.name}>")
+        self.document.embed(Markup(list(_with_pairs(inline)), dialect, []))
+        self.document.keep(f"</{opening.name}>")
 
     def _children(self, unit: int) -> dict[str, int]:
         """Return the index of the first child of a unit for each element name.
@@ -185,13 +182,13 @@ class _Reader(BilingualReader):
         Deeper elements are ignored, for example alternative targets.
         """
         children: dict[str, int] = {}
-        for number in self._elements.children(unit):
-            children.setdefault(_local(self._tokens[number]), number)
+        for number in self.elements.children(unit):
+            children.setdefault(_local(self.tokens[number]), number)
         return children
 
     def _text(self, number: int) -> str:
         """Return the text of an element with single spaces, or its tags if it has no text."""
-        inside = self._tokens[number + 1 : self._elements.end[number] - 1]
+        inside = self.tokens[number + 1 : self.elements.end[number] - 1]
         text = " ".join("".join(map(_token_text, inside)).split())
         return text or "".join(token.source for token in inside if token.name)
 

@@ -11,8 +11,7 @@ from mt.pipeline.results import Alternative, AttentionMap, ExplainOptions
 from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import CrossAttention, Pair
 from mt.text import casing, protect
-from mt.text.alignment import Link, PieceAttention, Range, link_words, piece_offsets
-from mt.text.normalise import plain_spaces
+from mt.text.alignment import Link, PieceAttention, Range, link_words
 from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
 from mt.tokenizer import EOS, SPACE_MARK
@@ -82,12 +81,11 @@ class Explainer:
     def _pair(self, source: str, alternative: Alternative) -> ReducedPair:
         copies = list(find_copies(source, alternative.text))
         removed = [link for kind, link in copies if kind is not SpanKind.NUMBER]
-        context, target_tokenizer = self.context, self.context.tokenizer.target
-        texts = _lower_pair(source, alternative, context.source)
+        texts = _lower_pair(source, alternative, self.context.source)
         (source_text, source_places), (target_text, target_places) = (
             without_ranges(text, [link[side] for link in removed]) for side, text in enumerate(texts)
         )
-        ids = (context.encode(source_text), (*context.prefix, *target_tokenizer.encode(plain_spaces(target_text))))
+        ids = (self.context.encode(source_text), self.context.encode_target(target_text))
         links = tuple(link for _, link in copies)
         return ReducedPair(source, alternative.text, links, (source_places, target_places), ids)
 
@@ -105,17 +103,15 @@ class Explainer:
         )
 
     def _links(self, pair: ReducedPair, attention: CrossAttention) -> Sequence[Link]:
-        tokenizers = (self.context.tokenizer, self.context.tokenizer.target)
-        tag, prefix = len(self.context.tag), len(self.context.prefix)
-        ids = (pair.ids[0][tag:-1], pair.ids[1][prefix:])
-        if not all(ids):
+        weights = attention.alignment(len(self.context.tag), len(self.context.prefix))
+        reduced = self.context.attention(*pair.ids, weights)
+        if not (reduced.source and reduced.target):
             return pair.copies
         source, target = (
-            [places[place] for place in piece_offsets(tokenizer.pieces(side), SPACE_MARK)]
-            for tokenizer, places, side in zip(tokenizers, pair.places, ids, strict=True)
+            [places[place] for place in offsets]
+            for places, offsets in zip(pair.places, (reduced.source, reduced.target), strict=True)
         )
-        piece_attention = PieceAttention(source, target, attention.alignment(tag, prefix))
-        return link_words(pair.source, pair.target, piece_attention, pair.copies)
+        return link_words(pair.source, pair.target, PieceAttention(source, target, weights), pair.copies)
 
 
 def without_ranges(text: str, removed: Sequence[Range]) -> tuple[str, list[int]]:

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache, partial
 from itertools import chain
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
@@ -93,6 +94,12 @@ class SentenceContext:
         constraints = self.compiler.compile([], self.banned, self.target, UNLIMITED) if self.banned else None
         return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller, constraints)
 
+    def attention(self, source: Sequence[int], target: Sequence[int], weights: ArrayLike) -> PieceAttention:
+        """Return the attention between the pieces of a source and a translation, of which these are the ids."""
+        offsets = piece_offsets(self.tokenizer.pieces(source)[len(self.tag) : -1], SPACE_MARK)
+        pieces = self.tokenizer.target.pieces(target[len(self.prefix) :])
+        return PieceAttention(offsets, piece_offsets(pieces, SPACE_MARK), weights)
+
     def alternative(self, hypothesis: Hypothesis, spans: Sequence[ProtectedSpan] = ()) -> Alternative:
         """Convert a hypothesis to an alternative: without prefix and damage, on one line, and with one kind of quotes.
 
@@ -167,6 +174,10 @@ class SentenceContext:
         It caches the last result, because planner and request encode the same text.
         """
         return lru_cache(maxsize=1)(lambda text: (*self.tag, *self.tokenizer.encode(plain_spaces(text)), EOS))
+
+    def encode_target(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a normalised translation: the prefix, and the ids of the text."""
+        return (*self.prefix, *self.tokenizer.target.encode(plain_spaces(text)))
 
 
 @dataclass(frozen=True)
@@ -253,16 +264,13 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
 async def piece_attention(decoded: DecodedVariant, rank: int, context: SentenceContext) -> PieceAttention:
     """Return the attention between the stripped source and the alternative of a rank. Rank 0 is the best."""
     if rank not in decoded.attentions:
-        source, hypothesis, tag_length = decoded.request.source, decoded.hypotheses[rank], len(context.tag)
+        source, hypothesis = decoded.request.source, decoded.hypotheses[rank]
         if hypothesis.attention is None:
             weights = (await AttentionCall((source, hypothesis.tokens))).mean()
         else:
             weights = np.asarray(hypothesis.attention)
-        decoded.attentions[rank] = PieceAttention(
-            piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK),
-            piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK),
-            weights[len(context.prefix) : -1, tag_length:-1],
-        )
+        weights = weights[len(context.prefix) : -1, len(context.tag) : -1]
+        decoded.attentions[rank] = context.attention(source, hypothesis.tokens, weights)
     return decoded.attentions[rank]
 
 
@@ -282,21 +290,11 @@ async def attend_texts(texts: Sequence[tuple[str, str]], context: SentenceContex
 
     Return None if a text is too long for the model.
     """
-    tag, prefix, target_tokenizer = len(context.tag), len(context.prefix), context.tokenizer.target
-    pairs = [
-        (context.encode(source), (*context.prefix, *target_tokenizer.encode(plain_spaces(target))))
-        for source, target in texts
-    ]
+    pairs = [(context.encode(source), context.encode_target(target)) for source, target in texts]
     if any(len(source) > context.max_length or len(target) >= context.max_length for source, target in pairs):
         return None
-    return [
-        PieceAttention(
-            piece_offsets(context.tokenizer.pieces(source)[tag:-1], SPACE_MARK),
-            piece_offsets(target_tokenizer.pieces(target[prefix:]), SPACE_MARK),
-            (await AttentionCall((source, target))).alignment(tag, prefix),
-        )
-        for source, target in pairs
-    ]
+    sizes = len(context.tag), len(context.prefix)
+    return [context.attention(*pair, (await AttentionCall(pair)).alignment(*sizes)) for pair in pairs]
 
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:

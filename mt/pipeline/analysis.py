@@ -7,7 +7,7 @@ from mt.languages import likely_script
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
 from mt.text import casing, names, protect, symbols
-from mt.text.alignment import Range
+from mt.text.alignment import Range, with_edits
 from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
 from mt.text.terms import TermMatch
@@ -72,8 +72,5 @@ def _bare_term(sentence: str, matches: Sequence[TermMatch]) -> str | None:
 
 def keep_source(sentence: str, matches: Sequence[TermMatch]) -> Alternative:
     """Return the untranslated sentence as an alternative without pieces. Only its glossary terms are translated."""
-    text, end = "", 0
-    for match in matches:
-        if match.translation is not None:
-            text, end = f"{text}{sentence[end : match.begin]}{match.translation}", match.end
-    return Alternative(text + sentence[end:], 0.0, 0.0, pieces=(), piece_log_probabilities=())
+    terms = ((match.begin, match.end, match.translation) for match in matches if match.translation is not None)
+    return Alternative(with_edits(sentence, terms), 0.0, 0.0, pieces=(), piece_log_probabilities=())

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -162,6 +162,15 @@ def ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
     """Yield the range before, between and after sorted `ranges` of a text of `length` characters."""
     edges = [0, *(place for begin_and_end in ranges for place in begin_and_end), length]
     return zip(edges[::2], edges[1::2], strict=True)
+
+
+def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """Return a text with edits (begin, end, new text), which must be in order and without overlaps."""
+    parts, done = list[str](), 0
+    for begin, end, new in edits:
+        parts += [text[done:begin], new]
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int]:

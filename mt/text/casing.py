@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
 
 from mt.languages import primary_language
-from mt.text.alignment import Range, is_wide
+from mt.text.alignment import Range, is_wide, ranges_between, with_edits
 from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 from mt.text.titles import titled_names
@@ -67,12 +67,8 @@ def raise_capitals(translation: str, source: str, language: str, kept: Sequence[
     """Convert a translation to ALL CAPS, except protected spans and mixed-case words that occur in the source."""
     spans = find_spans(source, kept)
     mixed = {word for word in _WORD.findall(source) if is_mixed_case(word)}
-    parts: list[str] = []
-    end = 0
-    for begin, stop in _kept_ranges(translation, spans, mixed):
-        parts += [_upper(translation[end:begin], language), translation[begin:stop]]
-        end = stop
-    return "".join([*parts, _upper(translation[end:], language)])
+    between = ranges_between(_kept_ranges(translation, spans, mixed), len(translation))
+    return with_edits(translation, ((begin, end, _upper(translation[begin:end], language)) for begin, end in between))
 
 
 def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
@@ -183,8 +179,7 @@ def _lower_words(
 
     The first letter of the first word of a headline is upper case.
     """
-    parts: list[str] = []
-    end = 0
+    edits = []
     for number, word in enumerate(words):
         text = word[0]
         if text not in kept:
@@ -192,9 +187,8 @@ def _lower_words(
             forms = [forms[0], raise_first(forms[0], language), forms[1], raise_first(forms[1], language)]
             text = min(forms, key=lambda form: pieces(form) or len(text) + 1)
             text = raise_first(text, language) if number == 0 and is_headline else text
-        parts += [sentence[end : word.start()], text]
-        end = word.end()
-    lowered = "".join([*parts, sentence[end:]])
+        edits.append((*word.span(), text))
+    lowered = with_edits(sentence, edits)
     return _ENGLISH_I.sub("I", lowered) if primary_language(language) == "en" else lowered
 
 

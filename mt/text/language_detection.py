@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from py3langid.langid import MODEL_FILE, RAW_FLOOR, LanguageIdentifier
 
 from mt.languages import likely_script
+from mt.text.alignment import ranges_between
 from mt.text.normalise import normalise_text
 from mt.text.protect import find_spans
 from mt.text.word_tables import profile_name, read_tables
@@ -207,11 +208,8 @@ def _script_of(letter: str) -> str:
 
 def _read(text: str) -> TextFeatures:
     text = normalise_text(text[:MOST_CHARACTERS]).text
-    parts, end = [], 0
-    for span in find_spans(text):
-        parts.append(text[end : span.begin])
-        end = span.end
-    plain = " ".join(" ".join([*parts, text[end:]]).split())
+    outside = ranges_between([(span.begin, span.end) for span in find_spans(text)], len(text))
+    plain = " ".join(" ".join(text[begin:end] for begin, end in outside).split())
     words = tuple(_WORD.findall(plain.lower().replace("’", "'")))[:MOST_WORDS]
     counts = Counter(letter for word in words for letter in word)
     scripts = Counter[str]()

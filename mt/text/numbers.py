@@ -164,19 +164,16 @@ def mend_numbers(
         stay = spans.findall(translation)
         source, translation = spans.sub(_ONE, source), spans.sub(_ONE, translation)
     if not only_money:
-        translation = _with_scales(source, _mend(source, translation), [*map(primary_language, languages)])
+        signs = set(_SIGN.findall(source))
+        if len(signs) == 1 and _SIGN.search(translation) and signs.isdisjoint(translation):
+            translation = _SIGN.sub(signs.pop(), translation)
+        translation = _with_scales(source, _with_ranges(source, translation), [*map(primary_language, languages)])
         if languages[1].startswith("en"):
             ending = {"1": "st", "2": "nd", "3": "rd"}
             translation = _ORDINAL.sub(lambda match: match[1] + ending.get(match[2], "th"), translation)
     translation = _localise(source, translation, languages, only_money)
     texts_in_order = iter(stay)
     return re.sub(_ONE, lambda match: next(texts_in_order), translation) if stay else translation
-
-
-def _mend(source: str, translation: str) -> str:
-    if (written := set(_SIGN.findall(translation))) and written.isdisjoint(signs := set(_SIGN.findall(source))):
-        translation = _SIGN.sub(signs.pop(), translation) if len(signs) == 1 else translation
-    return _with_ranges(source, translation)
 
 
 def _with_scales(source: str, translation: str, languages: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 from mt.languages import primary_language
-from mt.text.alignment import Range
+from mt.text.alignment import Range, with_edits
 from mt.text.protect import ProtectedSpan, SpanKind, find_spans, find_translated_spans
 from mt.text.word_tables import read_tables
 
@@ -75,8 +75,8 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
     for text, new in written.items():
         pattern = rf"(?i)(?<![\w./@-]){_any_dash(text)}{'[.]?' * new.endswith('.')}(?![\w/@-]|\.\w)"
         others = find_translated_spans(translation, spans)
-        for match in reversed([one for one in re.finditer(pattern, translation) if _is_outside(others, one)]):
-            translation = translation[: match.start()] + new + translation[match.end() :]
+        outside = filter(partial(_is_outside, others), re.finditer(pattern, translation))
+        translation = with_edits(translation, ((*match.span(), new) for match in outside))
     return translation
 
 

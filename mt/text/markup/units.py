@@ -186,10 +186,9 @@ def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Li
     The link of a word with digits or punctuation replaces the links of `alignment` that overlap it. Any other word is
     linked only if `alignment` has no link there, and if the length or case of the word makes a coincidence unlikely.
     """
-    places = [
-        {text[u.begin : u.end]: (u.begin, u.end) for u in find_units(text) if u.word} for text in (source, target)
-    ]
-    counts = [Counter(text[u.begin : u.end] for u in find_units(text) if u.word) for text in (source, target)]
+    units = [[(u.begin, u.end) for u in find_units(text) if u.word] for text in (source, target)]
+    words = [[(text[slice(*unit)], unit) for unit in side] for text, side in zip((source, target), units, strict=True)]
+    places, counts = list(map(dict, words)), [Counter(word for word, _ in side) for side in words]
     shared = [word for word in places[0] if counts[0][word] == counts[1][word] == 1]
     taken = (bytearray(len(source)), bytearray(len(target)))
     links = [(places[0][word], places[1][word]) for word in shared if not word.isalpha()]

@@ -32,7 +32,10 @@ _CACHED_CONSTRAINTS = 16  # number of cached constraints; sentences of a text of
 
 @dataclass(frozen=True)
 class RequiredTerm:
-    """A translation that a target sentence must contain `count` times. If `repeatable`, it may occur more often."""
+    """A translation that a target sentence must contain `count` times. If `repeatable`, it may occur more often.
+
+    A banned word is one that occurs 0 times, in the given form only.
+    """
 
     translation: str
     count: int
@@ -100,19 +103,21 @@ class ConstraintCompiler:
 
     def _compile(self, required: tuple[RequiredTerm, ...], banned: tuple[str, ...], language: str) -> TermConstraints:
         """Return the constraints of `compile`, with the default patience and threshold."""
-        automata = [self._automaton(term.translation, language, term.number, term.compound) for term in required]
-        automata += [self._automaton(word, "", NounNumber.SINGULAR, False) for word in banned]
+        terms = [*required, *(RequiredTerm(word, count=0, repeatable=False) for word in banned)]
+        automata = [
+            self._automaton(term.translation, language if term.count else "", term.number, term.compound)
+            for term in terms
+        ]
         ids = sorted({id for automaton in automata for arcs in automaton.arcs.values() for id in arcs})
         nodes = sum(automaton.size for automaton in automata) + 1
         tables = _Tables(self._classes, np.asarray(ids, dtype=np.int64), nodes)
-        of_banned = [0] * (len(automata) - len(required))
         begins = [automaton.proposed[1] for automaton in automata]
-        endings = [0.0 if term.number is not NounNumber.SINGULAR else OTHER_FORM_COST for term in required]
+        endings = [OTHER_FORM_COST if term.count and term.number is NounNumber.SINGULAR else 0.0 for term in terms]
         costs = [
             [0.0 if id in self._first_ids(term.translation) else cost for id in ids]
-            for term, ids, cost in zip(required, begins, endings, strict=False)
+            for term, ids, cost in zip(terms, begins, endings, strict=True)
         ]
-        cues = [[id for word in term.displaced for id in self._first_ids(word)] for term in required]
+        cues = [[id for word in term.displaced for id in self._first_ids(word)] for term in terms]
         return TermConstraints(
             starts=tuple(tables.add(automaton) for automaton in automata),
             columns=tables.columns,
@@ -122,11 +127,11 @@ class ConstraintCompiler:
             completions=_padded(tables.completions),
             full=tables.full,
             begins=_padded(begins),
-            costs=_padded([*costs, *([] for _ in of_banned)]).astype(np.float32),
-            endings=(*endings, *(0.0 for _ in of_banned)),
-            cues=_padded([*cues, *([] for _ in of_banned)]),
-            needed=(*(term.count for term in required), *of_banned),
-            allowed=(*(UNLIMITED if term.repeatable else term.count for term in required), *of_banned),
+            costs=_padded(costs).astype(np.float32),
+            endings=tuple(endings),
+            cues=_padded(cues),
+            needed=tuple(term.count for term in terms),
+            allowed=tuple(UNLIMITED if term.repeatable else term.count for term in terms),
         )
 
     def _first_ids(self, word: str) -> list[int]:

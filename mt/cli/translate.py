@@ -199,12 +199,12 @@ def read_glossary(path: Path | None, *languages: str | None) -> Terms:
     """
     if path is None:
         return Terms()
-    table = read_table(decode_text(str(path), read_content(path))[0], usual="\t")
+    separator, rows = read_table(decode_text(str(path), read_content(path))[0], usual="\t")
     invalid: list[str] = []
     terms: dict[str, tuple[int, str]] = {}  # line and translation of each term
     order = 0  # -1 if the first column has the translations
     others = 0  # rows of other languages
-    for place, (number, columns) in enumerate(table.rows):
+    for place, (number, columns) in enumerate(rows):
         if len(columns) == 4 and all(languages):  # as in `--page-glossary`
             named = [*map(language_named, columns[2:])]
             if named == [language_named(str(language)) for language in languages]:
@@ -221,7 +221,7 @@ def read_glossary(path: Path | None, *languages: str | None) -> Terms:
             if other != translation:
                 invalid.append(f"{path}:{number}: {term!r} is {translation!r} here and {other!r} in line {first}")
         else:
-            row = table.separator.join(columns)[:60]
+            row = separator.join(columns)[:60]
             accepted = "2 columns, or 4 with --source and --target, the last two languages"
             invalid.append(f"{path}:{number}: {row!r}; accepted: {accepted}")
     if others:

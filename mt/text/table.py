@@ -5,7 +5,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from mt.errors import DocumentError
@@ -17,28 +16,20 @@ _QUOTED = re.compile(r'(?:(?<=[\t;|,\r\n])|\A)"(?:[^"]++|"")*+(?:"|\Z)')
 _EXAMINED = 100_000  # number of characters that are searched for the separator
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """Separator of a table, and the line number and the fields of each row that is not empty."""
-
-    separator: str
-    rows: Iterator[tuple[int, list[str]]]
-
-
-def read_table(text: str, usual: str, separator: str = "") -> TextTable:
-    """Read a table that a spreadsheet program or a person has written.
+def read_table(text: str, usual: str, separator: str = "") -> tuple[str, Iterator[tuple[int, list[str]]]]:
+    """Return the separator of a table, and an iterator of the line number and the fields of each row.
 
     Without `separator`, it is found as for .csv (see `find_separator`); `usual` is the one of two that divide the rows
     equally, or if none does. Fields may be quoted (for tabs, see `unquoted`), unless `separator` is stated. They have
-    no space around them, and empty fields after the second at the end of a row, as for empty columns, are left out.
+    no space around them. Empty rows, and empty fields after the second at the end of a row, are left out.
 
-    Raises: DocumentError from `rows` at a quoted field that is damaged.
+    Raises: DocumentError from the iterator at a quoted field that is damaged.
     """
     quoted = not separator
     statement = STATEMENT.match(text) if quoted else None
     body = text[statement.end() :] if statement else text
     separator = separator or (statement[1] if statement else find_separator(body, usual) or usual)
-    return TextTable(separator, _rows(body, separator, quoted, 1 if statement else 0))
+    return separator, _rows(body, separator, quoted, 1 if statement else 0)
 
 
 def _rows(text: str, separator: str, quoted: bool, before: int) -> Iterator[tuple[int, list[str]]]:

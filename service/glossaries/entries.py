@@ -33,12 +33,12 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]
         InvalidRequest: if lines cannot be used, or there is no entry. The message lists the lines with their problems.
     """
     tsv = format is EntriesFormat.TSV
-    table = read_table(text.removeprefix("\ufeff"), usual=",", separator="\t" if tsv else "")
+    separator, rows = read_table(text.removeprefix("\ufeff"), usual=",", separator="\t" if tsv else "")
     entries: dict[str, tuple[str, int]] = {}  # by term: the translation and its line
     problems: list[str] = []
     try:
-        for line, fields in table.rows:
-            problem = find_problem(fields, table.separator, (2,) if tsv else (2, 4))
+        for line, fields in rows:
+            problem = find_problem(fields, separator, (2,) if tsv else (2, 4))
             if not problem and fields[0] in entries:
                 problem = f"{shorten(fields[0])!r} is already on line {entries[fields[0]][1]}"
             if problem:

@@ -61,8 +61,8 @@ def read_offered(path: Path, limit: int) -> tuple[OfferedTerms, Mapping[Directio
     """
     try:
         text, _ = decode_text(path.name, path.read_bytes())
-        table = read_table(text, usual=",")
-        rows = list(table.rows)
+        separator, table = read_table(text, usual=",")
+        rows = list(table)
     except (OSError, DocumentError) as error:
         raise OfferedGlossaryError(f"the glossary {path} cannot be read: {error}") from error
     if rows and len(rows[0][1]) == COLUMNS and not all(map(_is_tag, rows[0][1][2:])):
@@ -72,7 +72,7 @@ def read_offered(path: Path, limit: int) -> tuple[OfferedTerms, Mapping[Directio
     terms: dict[Direction, dict[str, str]] = {}
     lines: dict[tuple[Direction, str], int] = {}
     for line, fields in rows:
-        problem = find_problem(fields, table.separator, (COLUMNS,))
+        problem = find_problem(fields, separator, (COLUMNS,))
         unknown = [code for code in fields[2:] if not (_is_tag(code) and language_named(code))]
         if problem or unknown:
             wrong.append(f"line {line}: {problem or f'{unknown[0]!r} is no language code; accepted: such as pt-BR'}")

@@ -1,6 +1,5 @@
 """Translation of documents in this process."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from mt.decoding.options import SearchOptions
@@ -9,7 +8,7 @@ from mt.pipeline.results import ExplainOptions, Failure, SentenceTranslation
 from mt.pipeline.translator import CHUNK_TEXTS, Translator
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.formality import Formality
-from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup import TranslatedSegment
 from mt.text.terms import Terms
 
 
@@ -50,14 +49,6 @@ class FileTranslator:
         source, target = self.translator.direction_of(self.source, self.target)
         options = replace(self.limits, source_language=source, target_language=target)
         document = open_document(name, content, options)
-        translations, problems, doubtful = self._translate(document.segments)
-        if problems and len(problems) == len(translations):
-            raise DocumentError(f"none of the {len(problems):,} texts of {name} can be translated: {problems[0]}")
-        return TranslatedDocument(document.render(translations), len(translations), problems, doubtful)
-
-    def _translate(
-        self, segments: Sequence[Segment]
-    ) -> tuple[list[TranslatedSegment], tuple[str, ...], tuple[SentenceTranslation, ...]]:
         plain, aligned = (
             self.translator.planner(
                 source=self.source,
@@ -68,9 +59,9 @@ class FileTranslator:
             ).with_formality(self.formality)
             for alignment in (False, True)
         )
-        planners = (aligned if segment.marks and not segment.ordered else plain for segment in segments)
         tasks = (
-            planner.attempt(segment.text, segment.kept) for planner, segment in zip(planners, segments, strict=True)
+            (aligned if segment.marks and not segment.ordered else plain).attempt(segment.text, segment.kept)
+            for segment in document.segments
         )
         translations: list[TranslatedSegment] = []
         problems: list[str] = []
@@ -83,4 +74,6 @@ class FileTranslator:
                 links = tuple(link for sentence in result.sentences for link in sentence.links)
                 translations.append(TranslatedSegment(result.text, links))
                 doubtful += (sentence for sentence in result.sentences if sentence.doubt)
-        return translations, tuple(problems), tuple(doubtful)
+        if problems and len(problems) == len(translations):
+            raise DocumentError(f"none of the {len(problems):,} texts of {name} can be translated: {problems[0]}")
+        return TranslatedDocument(document.render(translations), len(translations), tuple(problems), tuple(doubtful))

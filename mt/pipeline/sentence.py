@@ -186,10 +186,9 @@ async def _translate_variants(
         raise RequestError("the model has no translation")
     if any_case and not context.options.sample:
         decoded = await _decode_in_lower_case(decoded, candidates, context)
-    filled = await _decode_without_blanks(decoded, context)
-    if filled is None:
+    decoded = await _decode_without_blanks(decoded, context)
+    if decoded is None:
         return None
-    decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
         if symbols_lost := _lost_symbols(decoded, context):
@@ -381,12 +380,8 @@ async def _translate_parts(
     parts: Sequence[TextPart], context: SentenceContext, kept: Sequence[Range]
 ) -> tuple[Alternative, ...]:
     """Translate the parts of a sentence that are not kept, and join the translations."""
-    texts = [part.text for part in parts]
-    to_translate = [
-        (text, ranges)
-        for part, text, ranges in zip(parts, texts, split_ranges(kept, texts), strict=True)
-        if not part.kept
-    ]
+    ranges_of = split_ranges(kept, [part.text for part in parts])
+    to_translate = [(part.text, ranges) for part, ranges in zip(parts, ranges_of, strict=True) if not part.kept]
     lists = [await translate_sentence(text, context, ranges, is_part=True) for text, ranges in to_translate]
     joined = []
     for rank in range(max(map(len, lists))):

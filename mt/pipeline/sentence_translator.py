@@ -6,16 +6,16 @@ from functools import partial
 from itertools import accumulate
 
 from mt.pipeline.explain import find_copies
-from mt.pipeline.memory import exact_translation, repair_match
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.sentence import translate_raw, translate_sentence
+from mt.pipeline.term_words import mark_compounds
 from mt.pipeline.variants import SentenceContext, attend_texts, link_texts
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
 from mt.text.alignment import Link, Range, link_words
 from mt.text.casing import begin_with_capital
 from mt.text.formality import banned_words, formalities_of, supports_formality
-from mt.text.fuzzy_match import MemoryMatch
+from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.markup import strings
 from mt.text.markup.inline import InlineText
 from mt.text.markup.marks import TranslatedSegment
@@ -24,7 +24,7 @@ from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.schedules import has_ranges, mend_names, mend_ranges
 from mt.text.segment import TextPart
-from mt.text.terms import TermMatch, find_translation
+from mt.text.terms import TermMatch, find_translation, missing_terms
 from mt.tokenizer import SPACE_MARK
 
 FORMALITY_BEAMS = 8  # at least, in the second search; with 16, hardly more sentences get the requested formality
@@ -134,7 +134,7 @@ class SentenceTranslator:
             alternatives = tuple(with_text(one, self._mended(sentence, one.text, kept)) for one in alternatives)
         if match is None:
             return alternatives
-        return await repair_match(sentence, alternatives, match, kept, self.context)
+        return await _repair_match(sentence, alternatives, match, kept, self.context)
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         languages = self.context.source, self.context.target
@@ -175,6 +175,42 @@ class SentenceTranslator:
         return self.estimator.expectation(self.context.source, source[len(self.context.tag) : -1], observation)
 
 
+def exact_translation(match: MemoryMatch | None, kept: Sequence[Range]) -> Alternative | None:
+    """Return the translation of an exact match as an alternative.
+
+    Return None if there is no exact match, or if its translation lacks the text of a range in `kept`.
+    """
+    if match is None or not match.exact or any(match.sentence[begin:end] not in match.target for begin, end in kept):
+        return None
+    return Alternative(match.target, 0.0, 0.0, pieces=(match.target,), piece_log_probabilities=(0.0,), match=1.0)
+
+
+async def _repair_match(
+    sentence: str,
+    alternatives: tuple[Alternative, ...],
+    match: MemoryMatch,
+    kept: Sequence[Range],
+    context: SentenceContext,
+) -> tuple[Alternative, ...]:
+    """Replace the text of the best alternative by the repaired translation of a memory match. Return all alternatives.
+
+    The alternatives are unchanged if the match is not adaptable, if the repair is not possible, if it would lose a
+    protected span or a glossary term, or if a text is too long for the model.
+    """
+    plain = alternatives[0].text
+    source = context.normaliser.normalise(match.source).text
+    if not alternatives[0].pieces or not adaptable(source, sentence, context.source):
+        return alternatives
+    links = await link_texts([(source, match.target), (sentence, plain)], context)
+    text = repair(*links) if links else None
+    if text is None or any(span.text in plain and span.text not in text for span in protect.find_spans(sentence, kept)):
+        return alternatives
+    terms = context.terms.find(sentence, context.source, kept)
+    if links and missing_terms(mark_compounds(terms, links[1], context.target), text, context.target):
+        return alternatives
+    return (replace(alternatives[0], text=text, match=match.score), *alternatives[1:])
+
+
 async def _translate_with_formality(
     sentence: str, context: SentenceContext, translate: Callable[[SentenceContext], Awaitable[tuple[Alternative, ...]]]
 ) -> tuple[Alternative, ...]:
@@ -191,7 +227,7 @@ async def _translate_with_formality(
 
     def rank(alternative: Alternative) -> tuple[bool, bool]:
         formalities = formalities_of(alternative.text, context.target, sentence, context.source)
-        return wanted.opposite in formalities, wanted not in formalities
+        return bool(formalities - {wanted}), wanted not in formalities
 
     if not rank(alternatives[0])[0]:
         return alternatives
@@ -267,16 +303,14 @@ async def _with_breaks(
     """
     places = [place for place, _ in breaks]
     ends = [typography.places_of_sentence_ends(source, text, places) for text in texts]
-    if None in ends:
-        links = await link_texts([(source, text) for text in texts], context)
-        for number, text in enumerate(texts):
-            if ends[number] is None and links:
-                units = links[number]
-                gaps = [units.gap(place) for place in places]
-                ends[number] = [units.right[gap - 1][1] if gap else 0 for gap in gaps]
-            elif ends[number] is None:
-                ends[number] = [max(0, text.find(" ", place * len(text) // len(source))) for place in places]
-    return [
-        typography.insert_breaks(text, list(zip(targets or [], (text for _, text in breaks), strict=False)))
-        for text, targets in zip(texts, ends, strict=True)
-    ]
+    links = await link_texts([(source, text) for text in texts], context) if None in ends else None
+    written = []
+    for number, (text, targets) in enumerate(zip(texts, ends, strict=True)):
+        if targets is None and links:
+            units = links[number]
+            targets = [units.right[gap - 1][1] if gap else 0 for gap in map(units.gap, places)]
+        elif targets is None:
+            targets = [max(0, text.find(" ", place * len(text) // len(source))) for place in places]
+        moved = [(target, mark) for target, (_, mark) in zip(targets, breaks, strict=True)]
+        written.append(typography.insert_breaks(text, moved))
+    return written

@@ -1,10 +1,9 @@
 """Target words that stand for glossary terms: those that a model wrote in their place, and their replacement."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from mt.text.alignment import CLOSING, Range, UnitLinks
+from mt.text.alignment import CLOSING, Range, UnitLinks, find_words
 from mt.text.inflection import forms_compounds, inflected_forms
 from mt.text.term_index import case_variants
 from mt.text.terms import LEAST_NOUN, TermMatch, find_translation, missing_terms
@@ -118,9 +117,7 @@ def can_ban(word: str, translation: str, first: bool, language: str) -> bool:
 def _find_unit(text: str, links: UnitLinks, unit: int, taken: Sequence[Range]) -> Iterator[Range]:
     """Yield the range of target unit `unit` in `text`. Yield nothing if it is absent or overlaps a range in `taken`."""
     word = links.target[slice(*links.right[unit])]
-    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-    before = len(pattern.findall(links.target[: links.right[unit][0]]))
-    occurrences = list(pattern.finditer(text))
-    for match in [*occurrences[before:], *occurrences[:before][::-1]][:1]:
-        if not any(match.start() < end and match.end() > begin for begin, end in taken):
-            yield match.span()
+    before, places = len(find_words(word, links.target[: links.right[unit][0]])), find_words(word, text)
+    for place in [*places[before:], *places[:before][::-1]][:1]:
+        if not any(place[0] < end and place[1] > begin for begin, end in taken):
+            yield place

@@ -28,7 +28,7 @@ from mt.pipeline.variants import (
     restore,
 )
 from mt.text import protect, repetition
-from mt.text.alignment import UnitLinks
+from mt.text.alignment import UnitLinks, find_words
 from mt.text.inflection import NounNumber
 from mt.text.terms import NOUN_AFTER, TermMatch, find_translation, is_beside_noun, missing_terms
 
@@ -240,12 +240,11 @@ def required_terms(
             continue
         characters_left -= len(translation)
         of_translation = [match for match in matches if match.translation == translation]
-        whole = re.compile(rf"(?<!\w){re.escape(translation)}(?!\w)")
         numbers = {match.number for match in of_translation}
         required.append(
             RequiredTerm(
                 translation,
-                count=sum(counts[other] for other in counts if whole.search(other)),
+                count=sum(counts[other] for other in counts if find_words(translation, other)),
                 repeatable=links is not None and bool(find_translation(translation, links.target, language)),
                 displaced=tuple(displaced.get(translation, ())),
                 number=numbers.pop() if len(numbers) == 1 else NounNumber.ANY,

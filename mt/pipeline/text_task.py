@@ -13,9 +13,8 @@ from mt.errors import MTError, RequestError
 from mt.pipeline.analysis import is_untranslatable
 from mt.pipeline.driver import DecodeCall, EngineAnswer, Routine
 from mt.pipeline.explain import Explainer, Explanation
-from mt.pipeline.memory import exact_translation
 from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
-from mt.pipeline.sentence_translator import SentenceTranslator, TranslatedSentence
+from mt.pipeline.sentence_translator import SentenceTranslator, TranslatedSentence, exact_translation
 from mt.pipeline.variants import join_alternatives
 from mt.text import protect, segment
 from mt.text.alignment import Range, split_ranges
@@ -282,14 +281,12 @@ class TextPlanner(SentenceTranslator):
         else:
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
-                short = segment.split_long_sentence(piece, partial(self._fits, longest=1), self.context.source)
                 is_word = all(letter.islower() or letter.isupper() for letter in piece)
                 if (is_word and not self._fits(piece)) or self._is_untranslatable(piece, ranges):
                     yield TextPart(piece, kept=True, kept_ranges=ranges)
-                elif not ranges:
-                    yield from short
                 else:
-                    parts = list(short)
+                    fits = partial(self._fits, longest=1)
+                    parts = list(segment.split_long_sentence(piece, fits, self.context.source))
                     ranges_of = split_ranges(ranges, [part.text for part in parts])
                     yield from (replace(part, kept_ranges=own) for part, own in zip(parts, ranges_of, strict=True))
         if after:

@@ -45,16 +45,15 @@ def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
     If the backend is multithreaded, each thread decodes with an engine of its own. If it is not, one engine decodes,
     and torch uses this number of threads.
     """
-    if not backend.multithreaded:
-        if threads := threads or backend.threads:
-            import_module("torch").set_num_threads(threads)
-        return Engine(backend.decoder, backend.limits)
-    threads = threads or cpu_threads()
-    if backend.use_threads:
-        backend.use_threads(threads)
-    if threads == 1:
-        return Engine(backend.decoder, backend.limits)
-    return ThreadedEngine(backend.decoder, backend.limits, threads)
+    if backend.multithreaded:
+        threads = threads or cpu_threads()
+        if backend.use_threads:
+            backend.use_threads(threads)
+        if threads > 1:
+            return ThreadedEngine(backend.decoder, backend.limits, threads)
+    elif threads := threads or backend.threads:
+        import_module("torch").set_num_threads(threads)
+    return Engine(backend.decoder, backend.limits)
 
 
 class Translator:

@@ -1,7 +1,7 @@
 """Variants of a source sentence, such as the sentence in lower case, and the decoding of these variants."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, lru_cache, partial
 from itertools import chain
@@ -247,17 +247,13 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
     """Insert protected spans that were removed, or that the model omitted. Return all alternatives of `decoded`."""
     stripped, spans, stand_ins = decoded.variant.stripped, decoded.variant.spans, decoded.variant.stand_ins
     alternatives = []
-    damaged = []
     for rank, alternative in enumerate(decoded.alternatives):
         text = put_back(alternative.text, stripped.text, stand_ins, context.target) if stand_ins else alternative.text
         assert text is not None
-        alternatives.append(with_text(alternative, text))
         if spans and (stripped.removed or protect.lost_spans(spans, text)):
-            damaged.append(rank)
-    for rank in damaged:
-        attention = await piece_attention(decoded, rank, context)
-        text = restore_spans(stripped, spans, decoded.alternatives[rank].text, attention, stand_ins)
-        alternatives[rank] = replace(alternatives[rank], text=text)
+            attention = await piece_attention(decoded, rank, context)
+            text = restore_spans(stripped, spans, alternative.text, attention, stand_ins)
+        alternatives.append(with_text(alternative, text))
     return tuple(alternatives)
 
 

@@ -164,6 +164,11 @@ def ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
     return zip(edges[::2], edges[1::2], strict=True)
 
 
+def find_words(words: str, text: str) -> list[Range]:
+    """Return the ranges of a text, from word to word, that are equal to `words`. Empty words do not occur."""
+    return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)] if words else []
+
+
 def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """Return a text with edits (begin, end, new text), which must be in order and without overlaps."""
     parts, done = list[str](), 0

@@ -14,10 +14,6 @@ class Formality(StrEnum):
     LESS = "less"  # du, tu
     MORE = "more"  # Sie, vous
 
-    @property
-    def opposite(self) -> "Formality":
-        return Formality.LESS if self is Formality.MORE else Formality.MORE
-
 
 FORMALITY_CHOICES = ("default", "less", "more", "prefer_less", "prefer_more")
 """Names of formalities in requests, as in DeepL's API."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 
-from mt.text.alignment import WIDE, Range, UnitLinks
+from mt.text.alignment import WIDE, Range, UnitLinks, find_words
 from mt.text.word_tables import profile_name, read_tables
 
 MAX_FUZZY_SCORE = 0.99  # score of a sentence that differs from its match only in white space
@@ -189,10 +189,5 @@ def _copied(match: UnitLinks, plain: UnitLinks, match_range: Range, sentence_ran
         links.source[links.left[begin][0] : links.left[end - 1][1]] if begin < end else ""
         for links, (begin, end) in ((match, match_range), (plain, sentence_range))
     )
-    places = [_occurrences(old, match.source), _occurrences(old, match.target), _occurrences(new, plain.target)]
+    places = [find_words(old, match.source), find_words(old, match.target), find_words(new, plain.target)]
     return (places[1][0], new) if all(len(place) == 1 for place in places) else None
-
-
-def _occurrences(piece: str, text: str) -> list[Range]:
-    """Return the ranges of whole words in `text` that are equal to `piece`. An empty piece does not occur."""
-    return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(piece)}(?!\w)", text)] if piece else []

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mt.languages import full_tag, language_and_script
-
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _FIELD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr(?:[ \t]*\[[ \t]*(\d{1,2})[ \t]*\])?)[ \t]*(?=\"|\Z)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"[ \t]*')
+_STRINGS = re.compile(f"(?:{_STRING.pattern})*")
 _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.))")
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _FORMS = {"\\": "\\\\", '"': '\\"', **{meaning: f"\\{letter}" for letter, meaning in _MEANINGS.items()}}
@@ -21,7 +20,6 @@ _CHARSET = re.compile(  # within a header in which \0 stands for each character 
     "\0*".join("Content-Type:") + r"[^\"\n\\]{0,300}?" + "\0*".join("charset=") + r"\0*([\w.:-]+(?:\0+[\w.:-]+)*)",
     re.IGNORECASE,
 )
-_LANGUAGE = re.compile(r'(?:\A|[\n"]|\\n)Language: *([\w-]*) *\\n')
 _CHARSET_WITHIN = 100_000  # number of bytes that are searched for the header, after comments such as a license
 
 
@@ -86,7 +84,10 @@ def read_po(text: str) -> Iterator[PoEntry]:
                 _store(entry, part, strings)
                 entry.begin = entry.begin if part else match.start()
                 part, strings = keyword[0].strip(), []
-            strings += _strings(line[keyword.end() if keyword else 0 :], number)
+            rest = line[keyword.end() if keyword else 0 :]
+            if not _STRINGS.fullmatch(rest):
+                raise PoError(f"line {number}: {rest[:40]!r} is not a string in quotes")
+            strings += _STRING.findall(rest)
             if part.startswith("msgstr"):
                 begin = entry.translation_range[0] if entry.translation_range[1] else match.start()
                 entry.translation_range = begin, match.end(1)
@@ -110,14 +111,6 @@ def with_charset(text: str, charset: str) -> str:
     """Return the text of a .po file with another encoding in its header."""
     match = _find_charset(text[:_CHARSET_WITHIN])
     return text[: match.start(1)] + charset + text[match.end(1) :] if match else text
-
-
-def with_language(text: str, source: str, target: str) -> str:
-    """Return the text of a .po file with the target language in a header that has none, or the source language."""
-    match = _LANGUAGE.search(text, 0, _CHARSET_WITHIN)
-    if match is None or (match[1] and language_and_script(match[1].replace("_", "-")) != language_and_script(source)):
-        return text
-    return text[: match.start(1)] + full_tag(target).replace("-", "_") + text[match.end(1) :]
 
 
 def _find_charset(text: str) -> re.Match[str] | None:
@@ -147,18 +140,6 @@ def _store(entry: PoEntry, part: str, strings: list[str]) -> None:
         entry.plural = text
     elif part:
         entry.translations[int("".join(filter(str.isdecimal, part)) or 0)] = text
-
-
-def _strings(source: str, line: int) -> list[str]:
-    """Return the contents of the strings on a line, with escapes."""
-    strings, place = [], 0
-    while place < len(source):
-        match = _STRING.match(source, place)
-        if match is None:
-            raise PoError(f"line {line}: {source[:40]!r} is not a string in quotes")
-        strings.append(match[1])
-        place = match.end()
-    return strings
 
 
 def _meaning(match: re.Match[str]) -> str:

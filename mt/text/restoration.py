@@ -41,21 +41,19 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
     """Remove spans from a sentence, together with the brackets around them and the words that contain them."""
     if not spans:
         return StrippedText(sentence.rstrip())
-    text: list[str] = []  # characters
-    end = 0
+    text, end = "", 0
     removed: list[RemovedSpan] = []
     for begin, stop, tight in _removal_ranges(sentence, spans):
         text += sentence[end:begin]
         before = not text or text[-1].isspace()
         after = stop == len(sentence) or sentence[stop].isspace()
-        if stop < len(sentence) and sentence[stop] in CLOSING:
-            while text and text[-1].isspace():
-                text.pop()
+        if sentence[stop : stop + 1] in CLOSING:
+            text = text.rstrip()
         removed.append(RemovedSpan(len(text), sentence[begin:stop], before, after, tight))
         end = stop
         while before and end < len(sentence) and sentence[end].isspace():  # keep only the white space before the span
             end += 1
-    stripped = ("".join(text) + sentence[end:]).rstrip()
+    stripped = (text + sentence[end:]).rstrip()
     return StrippedText(stripped, tuple(replace(span, at=min(span.at, len(stripped))) for span in removed))
 
 

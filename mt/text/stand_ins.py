@@ -12,7 +12,7 @@ from enum import Enum
 
 from mt.languages import likely_script, primary_language
 from mt.text.alignment import WIDE, Range
-from mt.text.protect import ProtectedSpan, can_have_ending
+from mt.text.protect import ProtectedSpan, can_have_ending, words_at
 from mt.text.span_patterns import FORMAT, PLACEHOLDER, UNIT
 from mt.text.word_tables import read_tables
 
@@ -31,7 +31,7 @@ _AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»",
 _OPENING, _CLOSING = "([{\"“„”«»‘‚’'「『（", ")]}\"“”«»’‘'」』）"
 _SPACED_QUOTES = "«»‹›"
 _GENITIVE = r"\b(?i:by|des?|d|of|par|v[ao]n)[ '’](?:[^\W\d]+ )?{0}|{0}['’]?s(?!\w)"  # of a source; not `order Tom`
-_LETTER = re.compile(f"[^\\W{WIDE}]")
+_WORD = re.compile(f"[^\\W{WIDE}]+")
 
 
 class StandInKind(Enum):
@@ -169,13 +169,9 @@ def replace_spans(
 
 def _ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[Range]:
     ranges: list[Range] = []
-    is_letter = _LETTER.match
+    words = words_at(sentence, _WORD) if spans else ()
     for span in spans:
-        begin, end = span.begin, span.end
-        while begin and is_letter(sentence[begin - 1]):
-            begin -= 1
-        while end < len(sentence) and is_letter(sentence[end]):
-            end += 1
+        begin, end = words[span.begin][0], words[span.end][1]
         if ranges and not sentence[ranges[-1][1] : begin].strip():
             begin = ranges.pop()[0]
         ranges.append((begin, end))
@@ -232,7 +228,7 @@ def _occurrences(text: str, source: str, stand_ins: Sequence[StandIn], language:
     names = "|".join(map(re.escape, sorted(numbers, key=len, reverse=True)))
     for match in re.finditer(rf"({names})(s?)", text):
         beside = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
-        if any(map(_LETTER.match, beside)):
+        if any(map(_WORD.match, beside)):
             continue
         genitive = clitic and re.search(_GENITIVE.format(re.escape(match[1])), source)
         if not match[2] or (genitive and can_have_ending(stand_ins[numbers[match[1]]].text)):

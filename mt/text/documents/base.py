@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from mt.errors import DocumentLimitExceeded
+from mt.languages import full_tag
 from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
+from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import VALUES, Decode, InlineItem, InlineKind, read_inline, split_whitespace, text_items
 from mt.text.markup.marks import Part, Translations, is_changed, render_parts
 from mt.text.markup.tokens import MAX_TOKENS
@@ -20,6 +22,7 @@ _ACCESS_KEY = re.compile(  # in labels of Windows, Qt and GTK, such as _Open and
     r"(?<![\w&])[&_](?=[^\W\d_])(?!\w{1,10};)|(?:(?<=(?<!\w)[A-Z])|(?<=(?<!\w)[A-Z][a-z]))&(?=[a-z])"
 )
 _MAX_LABEL = 100  # characters
+_LOCALE_WITHIN = 100_000  # characters that are searched for the language of a file, after comments such as a license
 
 
 @dataclass(frozen=True)
@@ -186,12 +189,12 @@ class TextDocument(Document):
         self,
         items: Sequence[InlineItem[str]],
         decode: Decode,
-        write: Callable[[str, Segment, dict[str, str]], str],
+        write: Callable[[str, Segment, dict[str, str]], str] = lambda text, segment, forms: text,
         finish: Callable[[str, str], str] = lambda text, source: text,
     ) -> None:
         """Append a text that consists of inline items, such as pieces of text and tags.
 
-        `decode` resolves the escapes of the source. `write(text, segment, forms)` escapes a piece of the translation.
+        `decode` resolves the escapes of the source. `write(text, segment, forms)` escapes a line of the translation.
         `forms` maps each character that the source escapes to its escaped form. `finish(text, source)` returns the
         final form of the whole translation.
         """
@@ -208,8 +211,11 @@ class TextDocument(Document):
         else:
             whole, segment, forms = "".join(source), built.segment, built.forms
 
+            def write_line(text: str) -> str:
+                return write(" ".join(text.splitlines()), segment, forms)
+
             def render(new: TranslatedSegment) -> str:
-                return finish("".join(built.render(new, lambda text: write(text, segment, forms))), whole)
+                return finish("".join(built.render(new, write_line)), whole)
 
             self.add(segment, whole, render)
         self.parts += after
@@ -246,3 +252,11 @@ def read_text(
     """
     text, encoding = decode_text(name, content, declared, options.encoding, options.source_language)
     return text, TextDocument(name, options, encoding, errors)
+
+
+def with_locale(pattern: re.Pattern[str], options: DocumentOptions, text: str, changed: bool) -> str:
+    """Return a changed text with the target language in place of its code (group 1), if this is empty or the source."""
+    match = pattern.search(text, 0, _LOCALE_WITHIN) if options.target_language and changed else None
+    if match is None or (match[1] and not same_language(match[1].replace("_", "-"), options.source_language)):
+        return text
+    return text[: match.start(1)] + full_tag(options.target_language).replace("-", "_") + text[match.end(1) :]

@@ -122,4 +122,4 @@ class _PatternReader:
 
 
 def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
-    return re.sub("[{}]", lambda brace: f'{{ "{brace[0]}" }}', " ".join(text.splitlines()))
+    return re.sub("[{}]", lambda brace: f'{{ "{brace[0]}" }}', text)

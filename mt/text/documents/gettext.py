@@ -1,11 +1,14 @@
 """Gettext files (.po). The translations are replaced in the source, so that everything else is kept."""
 
+import re
 from functools import partial
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text, with_locale
 from mt.text.encoding import TextEncoding
-from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset, with_language
+from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset
+
+_LANGUAGE = re.compile(r'(?:\A|[\n"]|\\n)Language: *([\w-]*) *\\n')
 
 
 def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
@@ -38,8 +41,7 @@ def _with_header(encoding: TextEncoding, options: DocumentOptions, text: str, ch
     A header that names no language, or the source language, gets the target language. If the encoding lacks characters
     of the translations, it becomes UTF-8.
     """
-    if options.target_language and changed:
-        text = with_language(text, options.source_language, options.target_language)
+    text = with_locale(_LANGUAGE, options, text, changed)
     return text if encoding.has_all(text) else with_charset(text, "UTF-8")
 
 

@@ -347,7 +347,7 @@ def _decode(source: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
-    """Return `text` in one line, with the special characters of Markdown escaped.
+    """Return `text` with the special characters of Markdown escaped.
 
     A character is not escaped if the segment contains it and no escaped form of it is in `forms`.
     """
@@ -355,7 +355,7 @@ def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
     escaped: dict[str, str | int | None] = {
         character: f"\\{character}" for character in _SPECIAL if character not in unescaped
     }
-    return " ".join(text.splitlines()).translate(str.maketrans({**escaped, **forms}))
+    return text.translate(str.maketrans({**escaped, **forms}))
 
 
 @lru_cache(2)  # called for each piece of text between the marks of a segment

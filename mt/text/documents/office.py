@@ -66,7 +66,7 @@ def _word_schema(strict: bool) -> RunSchema:
     """Return the element names of paragraphs in Word documents."""
     word = _namespace("wordprocessingml/main", strict)
     return RunSchema(
-        paragraph=f"{word}p",
+        paragraphs=_named(word, "p"),
         run=f"{word}r",
         properties=f"{word}rPr",
         text=f"{word}t",
@@ -92,7 +92,7 @@ def _shape_schema(strict: bool) -> RunSchema:
     """Return the element names of paragraphs in slides, notes, tables, text boxes, diagrams and titles of charts."""
     drawing = _namespace("drawingml/main", strict)
     return RunSchema(
-        paragraph=f"{drawing}p",
+        paragraphs=_named(drawing, "p"),
         run=f"{drawing}r",
         properties=f"{drawing}rPr",
         text=f"{drawing}t",
@@ -107,22 +107,19 @@ def _shape_schema(strict: bool) -> RunSchema:
 
 
 @lru_cache
-def _cell_schemas(strict: bool) -> tuple[RunSchema, ...]:
+def _cell_schema(strict: bool) -> RunSchema:
     """Return the element names of texts of cells with several formats.
 
     A workbook stores such a text in its table of all texts (element `si`), or in the cell (element `is`).
     """
     sheet = _namespace("spreadsheetml/main", strict)
-    return tuple(
-        RunSchema(
-            paragraph=f"{sheet}{paragraph}",
-            run=f"{sheet}r",
-            properties=f"{sheet}rPr",
-            text=f"{sheet}t",
-            dropped=_named(sheet, "rPh phoneticPr"),
-            splits_lines=True,
-        )
-        for paragraph in ("si", "is")
+    return RunSchema(
+        paragraphs=_named(sheet, "is si"),
+        run=f"{sheet}r",
+        properties=f"{sheet}rPr",
+        text=f"{sheet}t",
+        dropped=_named(sheet, "rPh phoneticPr"),
+        splits_lines=True,
     )
 
 
@@ -182,7 +179,7 @@ class _Member(Document):
             for element, attribute in _plain_texts(root, strict)
             if ((element.get(attribute) if attribute else element.text) or "").casefold() not in kept
         ]
-        self._schemas = (_word_schema(strict), _shape_schema(strict), *_cell_schemas(strict))
+        self._schemas = (_word_schema(strict), _shape_schema(strict), _cell_schema(strict))
         self._paragraphs = [
             RunParagraphs(name, shown, schema, self.segments, options.source_language, kept)
             for schema in self._schemas
@@ -267,9 +264,9 @@ def _plain_texts(root: Element, strict: bool) -> Iterator[tuple[Element, str]]:
 
     These are the texts of cells, the labels of charts, the headers and footers of worksheets, and attributes.
     """
-    for schema in _cell_schemas(strict):
-        for cell in root.iter(schema.paragraph):
-            yield from ((text, "") for text in cell.findall(schema.text))
+    schema = _cell_schema(strict)
+    for cell in root.iter(*schema.paragraphs):
+        yield from ((text, "") for text in cell.findall(schema.text))
     chart = _namespace("drawingml/chart", strict)
     for cache in root.iter(f"{chart}strCache"):
         yield from ((value, "") for value in cache.iter(f"{chart}v"))

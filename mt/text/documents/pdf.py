@@ -13,7 +13,6 @@ from mt.text.documents.pdf_lines import read_pdf
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.rendering import NOT_XML
 
-_BULLETS = "List Bullet"
 _MIN_PAGE, _MAX_PAGE = 72, 1584  # points; Word accepts at most 22 inches
 
 
@@ -31,20 +30,20 @@ class PdfDocument(Document):
         self._page_size = text.page_sizes[0]
         self._blocks = read_blocks(text)
         self.segments = SegmentList(name, options)
-        self._slots: list[int] = []  # the index of the segment of each block, or -1
-        for block in self._blocks:
-            translated = any(map(str.isalnum, block.text))
-            self._slots.append(len(self.segments) if translated else -1)
-            if translated:
-                self.segments.append(Segment(block.text))
+        self.segments.extend(Segment(block.text) for block in self._blocks if _has_text(block))
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of a .docx file with the translations of the segments."""
         assert len(translations) == len(self.segments)
         writer = _WordWriter(self._page_size)
-        for block, slot in zip(self._blocks, self._slots, strict=True):
-            writer.add(block, block.text if slot < 0 else NOT_XML.sub("", translations[slot].text))
+        remaining = iter(translations)
+        for block in self._blocks:
+            writer.add(block, NOT_XML.sub("", next(remaining).text) if _has_text(block) else block.text)
         return writer.content()
+
+
+def _has_text(block: Block) -> bool:
+    return any(map(str.isalnum, block.text))
 
 
 class _WordWriter:
@@ -56,32 +55,21 @@ class _WordWriter:
         if all(_MIN_PAGE <= side <= _MAX_PAGE for side in page_size):
             self._section.page_width, self._section.page_height = map(Pt, page_size)
         self._running: dict[BlockKind, Paragraph] = {}
-        names = [_BULLETS, *(f"Heading {level}" for level in range(1, MAX_LEVEL + 1))]
-        self._styles = {name: self._document.styles[name].style_id for name in names}
+        names = {(BlockKind.HEADING, level): f"Heading {level}" for level in range(1, MAX_LEVEL + 1)}
+        names[BlockKind.BULLET, 0] = "List Bullet"
+        self._styles = {key: self._document.styles[name].style_id for key, name in names.items()}
 
     def add(self, block: Block, text: str) -> None:
         """Append `text` in the style of `block`. A running title is appended to the header or footer."""
-        match block.kind:
-            case BlockKind.HEADER | BlockKind.FOOTER:
-                paragraph = self._running_title(block.kind)
-            case BlockKind.HEADING:
-                paragraph = self._styled(f"Heading {block.level}")
-            case BlockKind.BULLET:
-                paragraph = self._styled(_BULLETS)
-            case BlockKind.PARAGRAPH:
-                paragraph = self._document.add_paragraph()
+        if block.kind in (BlockKind.HEADER, BlockKind.FOOTER):
+            paragraph = self._running_title(block.kind)
+        else:
+            paragraph = self._document.add_paragraph()  # with a style, it would read all styles each time
+        if style := self._styles.get((block.kind, block.level)):
+            paragraph._p.style = style
         run = paragraph.add_run(text)
         if block.bold:
             run.bold = True
-
-    def _styled(self, name: str) -> Paragraph:
-        """Append a paragraph with the style `name`, and return it.
-
-        `add_paragraph(style=...)` is not used, because it reads all styles each time.
-        """
-        paragraph = self._document.add_paragraph()
-        paragraph._p.style = self._styles[name]
-        return paragraph
 
     def content(self) -> bytes:
         out = BytesIO()

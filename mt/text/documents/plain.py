@@ -7,13 +7,12 @@ from functools import partial
 from itertools import pairwise
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.languages import full_tag
 from mt.text.alignment import is_wide
-from mt.text.documents.base import LINE, DocumentOptions, TextDocument, check_count, read_text
+from mt.text.documents.base import LINE, DocumentOptions, TextDocument, check_count, read_text, with_locale
 from mt.text.markup import Segment
-from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import END_MARK, InlineItem, InlineKind, decode_nothing
 from mt.text.markup.reading import BULLET, SENTENCE_END
+from mt.text.markup.rendering import escape
 from mt.text.markup.tokens import references
 from mt.text.word_tables import read_tables
 
@@ -43,7 +42,7 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
         if len(items) == 1:
             document.add_stripped(items[0].text, items[0].text, str)
         elif items:
-            document.add_items(items, decode_nothing, _escape_srt)
+            document.add_items(items, decode_nothing)
         items.clear()
 
     for match in _COLUMN.finditer(text):
@@ -138,10 +137,17 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     """
     is_arb = name.lower().endswith(".arb")
     text, document = read_text(name, content, options)
-    _check_json(name, text)
+    check_count(name, sum(map(text.count, "[{,")), "values")
+    try:
+        json.loads(text, parse_int=str, parse_float=str)
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"{name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
+    except RecursionError as error:
+        problem = f"{name} is nested too deeply; accepted: fewer nested arrays and objects"
+        raise DocumentLimitExceeded(problem) from error
     ascii_only = text.isascii() and "\\u" in text
     if is_arb:
-        document.finish = partial(_with_locale, options)
+        document.finish = partial(with_locale, _LOCALE, options)
 
     def write(new: str) -> str:
         return json.dumps(new, ensure_ascii=ascii_only)
@@ -170,32 +176,6 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     return document
 
 
-def _with_locale(options: DocumentOptions, text: str, changed: bool) -> str:
-    """Return the text of an .arb. Its language, if that is the source language, becomes the target language."""
-
-    def locale(match: re.Match[str]) -> str:
-        known = same_language(match[2].replace("_", "-"), options.source_language)
-        return match[1] + (full_tag(options.target_language).replace("-", "_") if known else match[2])
-
-    return _LOCALE.sub(locale, text, count=1) if options.target_language and changed else text
-
-
-def _check_json(name: str, text: str) -> None:
-    """Check that `text` is JSON. `name` is the name of the file in error messages.
-
-    Raises: DocumentError, with line and column, if the text is not JSON; DocumentLimitExceeded if it is too large.
-    """
-    check_count(name, sum(map(text.count, "[{,")), "values")
-    try:
-        json.loads(text, parse_int=str, parse_float=str)
-    except json.JSONDecodeError as error:
-        raise DocumentError(f"{name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
-    except RecursionError as error:
-        raise DocumentLimitExceeded(
-            f"{name} is nested too deeply; accepted: fewer nested arrays and objects"
-        ) from error
-
-
 def _begins_cue(texts: Sequence[str], timings: Sequence[bool], number: int) -> bool:
     """Return whether a line is the timing of a cue, or the number or the name above a timing."""
     if timings[number] or timings[number + 1 : number + 2] != [True]:
@@ -208,8 +188,7 @@ def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
     opened: list[tuple[str, int]] = []
 
     def flush() -> None:
-        decode = partial(references, xml=False) if vtt else decode_nothing
-        document.add_items(items, decode, _escape_vtt if vtt else _escape_srt)
+        document.add_items(items, *((partial(references, xml=False), _escape_vtt) if vtt else (decode_nothing,)))
         items.clear()
         opened.clear()
 
@@ -265,9 +244,4 @@ def _tag(source: str, place: int, opened: list[tuple[str, int]]) -> InlineItem[s
 
 
 def _escape_vtt(text: str, segment: Segment, forms: dict[str, str]) -> str:
-    table = str.maketrans({"&": "&amp;", "<": "&lt;", **forms})
-    return " ".join(text.splitlines()).translate(table).replace("-->", "--&gt;")
-
-
-def _escape_srt(text: str, segment: Segment, forms: dict[str, str]) -> str:
-    return " ".join(text.splitlines())
+    return escape(text, forms, xml=False).replace("-->", "--&gt;")

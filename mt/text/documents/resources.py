@@ -1,5 +1,6 @@
 """Files with the texts of a program: .properties, .strings, .resx, and the string resources of Android."""
 
+import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -52,12 +53,7 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
 def _write_property(encoding: TextEncoding, text: str) -> str:
     text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
     text = "\\" + text if text.startswith(" ") else text
-    return "".join(letter if encoding.has_all(letter) else _utf16_escapes(letter) for letter in text)
-
-
-def _utf16_escapes(letter: str) -> str:
-    units = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    return "".join(letter if encoding.has_all(letter) else json.dumps(letter).strip('"') for letter in text)
 
 
 def _unescape(pattern: re.Pattern[str], source: str) -> str:

@@ -27,9 +27,9 @@ _MAX_FIELD = 40  # maximum number of characters of a field that is read as a par
 class RunSchema:
     """Names of the XML elements of paragraphs in one file format.
 
-    - A `paragraph` contains `run` elements. A run contains `properties`, which are its format, and `text` elements.
-      Elements in `characters` stand for the character to which they are mapped. A `text` that is a child of a
-      paragraph is not read.
+    - An element in `paragraphs` contains `run` elements. A run contains `properties`, which are its format, and `text`
+      elements. Elements in `characters` stand for the character to which they are mapped. A `text` that is a child of
+      a paragraph is not read.
     - The content of `wrappers` is part of the text of a paragraph. It is in their child `content`, if they have one.
       The content of `transparent` elements is read as if they were not there. A child `link` of `properties` makes a
       link of a run.
@@ -43,7 +43,7 @@ class RunSchema:
     - If `preserve_space` is true, new text elements get the attribute `xml:space="preserve"`.
     """
 
-    paragraph: str
+    paragraphs: frozenset[str]
     run: str
     properties: str
     text: str
@@ -141,7 +141,7 @@ class RunReader:
         for child in parent:
             if child.tag in self._skipped:
                 continue
-            if child.tag == schema.text and parent.tag != schema.paragraph:
+            if child.tag == schema.text and parent.tag not in schema.paragraphs:
                 text = child.text or ""
                 for line in text.splitlines(keepends=True) if schema.splits_lines else [text]:
                     yield from (InlineItem(InlineKind.TEXT, (child,), part) for part in split_whitespace(line) if part)

@@ -63,7 +63,7 @@ class RunParagraphs:
         self._paragraphs: list[tuple[Element, Element | None, list[_Slot]]] = []
         _check_formats(name, root, schema)
         reader = RunReader(schema)
-        for paragraph in root.iter(schema.paragraph):
+        for paragraph in root.iter(*schema.paragraphs):
             if not kept or "".join(text.text or "" for text in paragraph.iter(schema.text)).casefold() not in kept:
                 self._read(paragraph, reader)
 

@@ -177,14 +177,8 @@ class _Reader(XmlReader):
         self.document.keep(f"</{opening.name}>")
 
     def _children(self, unit: int) -> dict[str, int]:
-        """Return the index of the first child of a unit for each element name.
-
-        Deeper elements are ignored, for example alternative targets.
-        """
-        children: dict[str, int] = {}
-        for number in self.elements.children(unit):
-            children.setdefault(_local(self.tokens[number]), number)
-        return children
+        """Return the index of the first child of a unit for each element name. Alternative targets are deeper."""
+        return {_local(self.tokens[number]): number for number in reversed([*self.elements.children(unit)])}
 
     def _text(self, number: int) -> str:
         """Return the text of an element with single spaces, or its tags if it has no text."""

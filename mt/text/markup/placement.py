@@ -10,14 +10,13 @@ A unit is a word or a punctuation character. Units and marks are identified by t
 contains the units of `allowed` that no mark with the same parent encloses yet.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 from math import inf
 
-from mt.text.alignment import Link, Range
+from mt.text.alignment import Link, Range, find_words
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, children_of, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
@@ -43,9 +42,9 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
 def _copies(segment: Segment, target: str) -> Iterator[Link]:
     """Yield a link from each kept mark to its only copy, which may be a part of a compound: `Acme Pro-Benutzer`."""
     for begin, end in segment.kept:
-        copies = [*islice(re.finditer(rf"(?<!\w){re.escape(segment.text[begin:end])}(?!\w)", target), 2)]
-        if begin < end and len(copies) == 1:
-            yield (begin, end), copies[0].span()
+        copies = find_words(segment.text[begin:end], target)
+        if len(copies) == 1:
+            yield (begin, end), copies[0]
 
 
 class _Placement:

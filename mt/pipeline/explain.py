@@ -65,7 +65,9 @@ class Explainer:
         for part, alternative in sentences:
             source, target = normalise(part.text, part.kept_ranges), normalise(alternative.text)
             pair = self._pair(source.text, replace(alternative, text=target.text))
-            if not self._is_readable(pair.ids):
+            source_length, target_length = len(pair.ids[0]), len(pair.ids[1]) + 1
+            is_long = max(source_length, target_length) > self.context.max_length
+            if is_long or self.heads * source_length * target_length > MAX_SENTENCE_WEIGHTS:
                 explanations.append(Explanation())
                 continue
             attention = await AttentionCall(pair.ids)  # one at a time: the weights of all sentences would be too large
@@ -88,11 +90,6 @@ class Explainer:
         ids = (self.context.encode(source_text), self.context.encode_target(target_text))
         links = tuple(link for _, link in copies)
         return ReducedPair(source, alternative.text, links, (source_places, target_places), ids)
-
-    def _is_readable(self, pair: Pair) -> bool:
-        source_length, target_length = len(pair[0]), len(pair[1]) + 1
-        longest, weights = max(source_length, target_length), self.heads * source_length * target_length
-        return longest <= self.context.max_length and weights <= MAX_SENTENCE_WEIGHTS
 
     def _map(self, pair: ReducedPair, attention: CrossAttention) -> AttentionMap:
         tokenizer, begin = self.context.tokenizer, len(self.context.prefix)

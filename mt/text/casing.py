@@ -66,8 +66,11 @@ def lower_capitals(
 def raise_capitals(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
     """Convert a translation to ALL CAPS, except protected spans and mixed-case words that occur in the source."""
     spans = find_spans(source, kept)
-    mixed = {word for word in _WORD.findall(source) if is_mixed_case(word)}
-    between = ranges_between(_kept_ranges(translation, spans, mixed), len(translation))
+    texts = {span.text for span in spans} | {word for word in _WORD.findall(source) if is_mixed_case(word)}
+    copies = find_translated_spans(translation, spans)
+    words = (word for word in _WORD.finditer(translation) if word[0] in texts and not _is_within(word.start(), copies))
+    fixed = chain(((copy.begin, copy.end) for copy in copies if copy.text in texts), (word.span() for word in words))
+    between = ranges_between(sorted(fixed), len(translation))
     return with_edits(translation, ((begin, end, _upper(translation[begin:end], language)) for begin, end in between))
 
 
@@ -190,12 +193,6 @@ def _lower_words(
         edits.append((*word.span(), text))
     lowered = with_edits(sentence, edits)
     return _ENGLISH_I.sub("I", lowered) if primary_language(language) == "en" else lowered
-
-
-def _kept_ranges(translation: str, protected: Sequence[ProtectedSpan], mixed: set[str]) -> list[Range]:
-    spans, kept = find_translated_spans(translation, protected), {span.text for span in protected} | mixed
-    words = (word for word in _WORD.finditer(translation) if word[0] in kept and not _is_within(word.start(), spans))
-    return sorted(chain(((s.begin, s.end) for s in spans if s.text in kept), (word.span() for word in words)))
 
 
 def _lower(text: str, language: str) -> str:

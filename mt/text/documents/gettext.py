@@ -29,7 +29,7 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
             writer.add(entry)
     except PoError as error:
         raise DocumentError(f"{name} is not a .po file: {error}") from error
-    if not writer.entries:
+    if not document.frame:
         raise DocumentError(f"{name} is not a .po file: it contains no entry; accepted: at least one msgid")
     document.keep(text[writer.done :])
     return document
@@ -52,10 +52,9 @@ class _Writer:
         self._text, self._document, self._options = text, document, options
         self._newline = "\r\n" if "\r\n" in text else "\n"
         self._forms = 2  # number of plural forms of the target language
-        self.done = self.entries = 0  # number of characters and entries that are done
+        self.done = 0  # number of characters that are done
 
     def add(self, entry: PoEntry) -> None:
-        self.entries += 1
         self._document.frame.append((entry.context, entry.source, entry.plural))
         if entry.is_header:
             self._forms = _count_forms(entry.translations.get(0, ""))

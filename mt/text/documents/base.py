@@ -254,6 +254,17 @@ def read_text(
     return text, TextDocument(name, options, encoding, errors)
 
 
+def tag_key(opened: list[tuple[int, str]], kind: InlineKind, name: str, place: int) -> int:
+    """Return the key of the item of a tag: its place, or that of the tag that it closes, or -1 if it closes none.
+
+    `opened` has the places and names of the open tags. A start tag is appended to it.
+    """
+    if kind is InlineKind.OPEN:
+        opened.append((place, name))
+        return place
+    return opened.pop()[0] if opened and opened[-1][1] == name else -1
+
+
 def with_locale(pattern: re.Pattern[str], options: DocumentOptions, text: str, changed: bool) -> str:
     """Return a changed text with the target language in place of its code (group 1), if this is empty or the source."""
     match = pattern.search(text, 0, _LOCALE_WITHIN) if options.target_language and changed else None

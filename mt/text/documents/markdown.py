@@ -8,7 +8,7 @@ descriptions.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text, tag_key
 from mt.text.documents.markdown_syntax import SYNTAX, VALUE, hide_syntax
 from mt.text.documents.markup import with_languages
 from mt.text.documents.yaml import add_values
@@ -124,20 +124,11 @@ class _Lines:
         return [*places, places[-1] + (2 if escaped else 1)]
 
 
-@dataclass
 class _InlineReader:
     """Reader of the inline items of a block. `places[i]` is the offset in `text` of character i of the block."""
 
-    parser: MarkdownIt
-    token: Token
-    text: str
-    places: Sequence[int]
-
-    def items(self) -> list[InlineItem[str]] | None:
-        """Return the inline items of the block, or None if the tokens of the block do not match its source.
-
-        The sources of all items, concatenated, are the source of the block.
-        """
+    def __init__(self, parser: MarkdownIt, token: Token, text: str, places: Sequence[int]) -> None:
+        self.parser, self.token, self.text, self.places = parser, token, text, places
         self.at = 0
         self.collected: list[InlineItem[str]] = []
         self.open: list[tuple[int, str]] = []
@@ -145,6 +136,12 @@ class _InlineReader:
         self.splits: list[int] = []  # indices of items that begin the definition of a term
         self.begin = len(match[0]) if (match := _TASK.match(self.token.content)) else 0
         self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
+
+    def items(self) -> list[InlineItem[str]] | None:
+        """Return the inline items of the block, or None if the tokens of the block do not match its source.
+
+        The sources of all items, concatenated, are the source of the block.
+        """
         children = [child for child in self.token.children or () if child.type != "text" or child.content]
         texts = (_ATTRIBUTES.sub("", child.content) for child in children if child.type != "image")
         self.alone = not any(text.strip() for text in texts)
@@ -250,13 +247,7 @@ class _InlineReader:
     def _tag(self, kind: InlineKind, source: str, name: str) -> bool:
         if not source or not self.token.content.startswith(source, self.at):
             return False
-        key = -1
-        if kind is InlineKind.OPEN:
-            key = self.at
-            self.open.append((key, name))
-        elif self.open and self.open[-1][1] == name:
-            key = self.open.pop()[0]
-        end = self.at + len(source)
+        key, end = tag_key(self.open, kind, name, self.at), self.at + len(source)
         self.collected.append(InlineItem(kind, (self._source(end),), key=key))
         self.at = end
         return True

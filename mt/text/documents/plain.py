@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.alignment import is_wide
-from mt.text.documents.base import LINE, DocumentOptions, TextDocument, check_count, read_text, with_locale
+from mt.text.documents.base import LINE, DocumentOptions, TextDocument, check_count, read_text, tag_key, with_locale
 from mt.text.markup import Segment
 from mt.text.markup.inline import END_MARK, InlineItem, InlineKind, decode_nothing
 from mt.text.markup.reading import BULLET, SENTENCE_END
@@ -18,7 +18,7 @@ from mt.text.word_tables import read_tables
 
 _COLUMN = re.compile(r"(?:[^\r\n\t ]| {1,2}(?! ))+")
 _TABLE = re.compile(r"\t|   ")
-_QUOTED_LINE, _INLINE, _TAG_NAME, _DIALOGUE, _SPEAKER, _REMARK, _JSON_STRING, _LOCALE, _JSON_COLON = (
+_QUOTED_LINE, _INLINE, _DIALOGUE, _SPEAKER, _REMARK, _JSON_STRING, _LOCALE, _JSON_COLON = (
     re.compile(pattern) for pattern in read_tables("documents/patterns.toml")["plain"].values()
 )
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of the longest line of a paragraph
@@ -185,7 +185,7 @@ def _begins_cue(texts: Sequence[str], timings: Sequence[bool], number: int) -> b
 
 def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
     items: list[InlineItem[str]] = []
-    opened: list[tuple[str, int]] = []
+    opened: list[tuple[int, str]] = []
 
     def flush() -> None:
         document.add_items(items, *((partial(references, xml=False), _escape_vtt) if vtt else (decode_nothing,)))
@@ -207,8 +207,10 @@ def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
                 document.keep(match[0])
             else:
                 items.append(InlineItem(InlineKind.EMPTY, (match[0],), breaks=True))
-        elif match["tag"] and not match[0][1].isdigit():
-            items.append(_tag(match[0], match.start(), opened))
+        elif match["tag"]:
+            kind = InlineKind.CLOSE if match[0].startswith("</") else InlineKind.OPEN
+            key = tag_key(opened, kind, match["tag"].lower(), match.start())
+            items.append(InlineItem(kind, (match[0],), key=key))
         else:
             items.append(InlineItem(InlineKind.EMPTY, (match[0],)))
     items += _read_text(cue[place:], begins=not items)
@@ -224,23 +226,6 @@ def _read_text(text: str, begins: bool) -> list[InlineItem[str]]:
     place = dash.end() if dash else 0
     items = [InlineItem(InlineKind.EMPTY, (text[:place],))] if place else []
     return [*items, InlineItem(InlineKind.TEXT, (text[place:],), text[place:])] if text[place:] else items
-
-
-def _tag(source: str, place: int, opened: list[tuple[str, int]]) -> InlineItem[str]:
-    """Return the inline item of the tag `source` at offset `place`.
-
-    `opened` contains (name, offset) of each open tag. A start tag is appended to `opened`. An end tag that closes the
-    last open tag gets the key of that tag; any other end tag gets no key.
-    """
-    match = _TAG_NAME.search(source)
-    assert match is not None
-    name = match[0].lower()
-    if not source.startswith("</"):
-        opened.append((name, place))
-        return InlineItem(InlineKind.OPEN, (source,), key=place)
-    if opened and opened[-1][0] == name:
-        return InlineItem(InlineKind.CLOSE, (source,), key=opened.pop()[1])
-    return InlineItem(InlineKind.CLOSE, (source,))
 
 
 def _escape_vtt(text: str, segment: Segment, forms: dict[str, str]) -> str:

@@ -130,7 +130,9 @@ async def _word_alone(term: str, translation: str, context: SentenceContext) -> 
         links = await _unit_links(decoded[0], context)
         weights, language = links.weights_from((0, len(term))), context.target
         words = [links.target[begin:end] for begin, end in links.right]
-        words[:1] = [_usual_case(word, language, context) for word in words[:1]]
+        for first in words[:1] if language in CAPITALIZED_NOUNS else ():
+            small = first[0].lower() + first[1:]  # as within a sentence, if the vocabulary contains it
+            words[0] = small if context.compiler.is_piece(small) else first
         units = [
             unit for unit, word in enumerate(words) if word.isalpha() and can_ban(word, translation, False, language)
         ]
@@ -140,15 +142,6 @@ async def _word_alone(term: str, translation: str, context: SentenceContext) -> 
         known.clear()
     known[(*key, term, translation)] = word
     return word
-
-
-def _usual_case(word: str, language: str, context: SentenceContext) -> str:
-    """Return the first word of a sentence in the letter case that it would have later in the sentence.
-
-    In a language with capitalized nouns, this is lower case if the vocabulary contains the word in lower case.
-    """
-    lowered = word[:1].lower() + word[1:]
-    return lowered if language in CAPITALIZED_NOUNS and context.compiler.is_piece(lowered) else word
 
 
 def greedy(options: SearchOptions) -> SearchOptions:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 
 from lxml import etree
 
@@ -264,16 +265,13 @@ def _plain_texts(root: Element, strict: bool) -> Iterator[tuple[Element, str]]:
 
     These are the texts of cells, the labels of charts, the headers and footers of worksheets, and attributes.
     """
-    schema = _cell_schema(strict)
-    for cell in root.iter(*schema.paragraphs):
-        yield from ((text, "") for text in cell.findall(schema.text))
-    chart = _namespace("drawingml/chart", strict)
-    for cache in root.iter(f"{chart}strCache"):
-        yield from ((value, "") for value in cache.iter(f"{chart}v"))
-    for texts in root.iter(f"{_CHART_EX}strDim", f"{_CHART_EX}txData"):
-        yield from ((value, "") for value in texts.iter(f"{_CHART_EX}pt", f"{_CHART_EX}v"))
-    if root.tag.endswith("}worksheet"):
-        yield from ((header, "") for header in root.iter(*_HEADERS))
+    schema, chart = _cell_schema(strict), _namespace("drawingml/chart", strict)
+    cells = (text for cell in root.iter(*schema.paragraphs) for text in cell.findall(schema.text))
+    labels = (value for cache in root.iter(f"{chart}strCache") for value in cache.iter(f"{chart}v"))
+    dimensions = root.iter(f"{_CHART_EX}strDim", f"{_CHART_EX}txData")
+    points = (value for texts in dimensions for value in texts.iter(f"{_CHART_EX}pt", f"{_CHART_EX}v"))
+    headers = root.iter(*_HEADERS) if root.tag.endswith("}worksheet") else ()
+    yield from ((element, "") for element in chain(cells, labels, points, headers))
     for element in root.iter(*(f"{{*}}{name}" for name in _ATTRIBUTES)):
         for name in element.attrib:
             known = name.rpartition("}")[2] in _ATTRIBUTES[element.tag.rpartition("}")[2]]

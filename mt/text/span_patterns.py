@@ -18,7 +18,7 @@ PERIOD = re.compile(
     r"|jour|mois|nuit|personne|semaine)\b)"
 )
 _EMOJI_CHARACTER = (
-    "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
+    "\u203c\u2049\u2122\u2139\u2190-\u23ff\u2500-\u2bff\u303d\u3297\u3299\u4dc0-\u4dff"  # with bars, Braille
     "\U0001f000-\U0001faff\u00a9\u00ae"
     "\ue000-\uf8ff\ufffc\ufffd\U000f0000-\U0010ffff"  # private use and replacement characters: models know none
 )

@@ -161,6 +161,8 @@ def test_list_markers(language: str, marked: str) -> None:
         ("See {a} {b}.", "See.", [RemovedSpan(3, "{a} {b}", True, False, False)]),
         ("fun😀, yes 👍", "fun, yes",
          [RemovedSpan(3, "😀", False, False, True), RemovedSpan(8, "👍", True, True, True)]),
+        ("A ██░░ big ⠋ ⟶ dog", "A big dog", [RemovedSpan(2, "██░░", True, True, True),
+         RemovedSpan(6, "⠋ ⟶", True, True, True)]),
         ("A <b>big</b> dog", "A big dog",
          [RemovedSpan(2, "<b>", True, False, True), RemovedSpan(5, "</b>", False, True, True)]),
     ],

@@ -83,8 +83,7 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
 def lost_dates(source: str, translation: str, languages: tuple[str, str]) -> list[Range]:
     """Return the ranges of the dates whose month a translation lacks, as in `(mar 2010)`, or gives another day."""
     language, target = map(primary_language, languages)
-    dates = _dates(source, language) if target in _DAYS else []
-    if not dates:
+    if not (dates := _dates(source, language) if target in _DAYS else []):
         return []
     invented = {month for _, (day, month, _) in _dates(translation, target) if day}
     invented -= {month for _, (day, month, _) in dates if day}

@@ -15,7 +15,7 @@ _TITLES: dict[str, list[list[str]]] = _TABLES["titles"]
 _WORDS = {key: frozenset(words.split()) for key, words in _TABLES["words"].items()}
 _ENGLISH, _MISTAKES, _CHARACTERS = (_WORDS[key] for key in ("english", "mistakes", "characters"))
 _AND = "(?:and|et|und)"
-_DEGREES = r"(?:(?:Dr|Prof)\b\.? )*"
+_DEGREES = r"(?:(?:(?:Dr|Prof)\b\.?|(?!M)[A-Z]\.) )*"
 _NAME, _SUBJECT, _OBJECT, _VERB, _CLAUSE, _WORD_BEFORE = (
     re.compile(pattern) for pattern in read_tables("titles.toml")["patterns"].values()
 )

@@ -107,9 +107,10 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
 def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -> list[Range]:
     """Return the ranges of the quoted words of a source if its translation has fewer quotations. None is in `kept`."""
     translation = _with_paired_quotes(source, translation)
+    opened = len(_STRAIGHT_QUOTE.findall(translation)) % 2 > source.count('"') % 2
     for quotation in _QUOTATIONS:
         ranges = [match.span(1) for match in quotation.finditer(source)]
-        if _MOST_QUOTATIONS >= len(ranges) > len(quotation.findall(translation)):
+        if _MOST_QUOTATIONS >= len(ranges) > len(quotation.findall(translation)) - opened:
             return [one for one in ranges if not any(begin < one[1] and one[0] < end for begin, end in kept)]
     return []
 
@@ -159,6 +160,7 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
     translation = _with_paired_quotes(source, translation)
+    translation = translation.replace("( ", "(") if "( " not in source else translation
     runs = _MARKS.findall(source)
     translation = translation.replace("? !", "?!") if "?!" in runs else translation
     if max(map(len, runs), default=1) > 1 and len(_MARKS.findall(translation)) == len(runs):

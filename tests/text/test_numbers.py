@@ -79,6 +79,7 @@ def test_amounts_of_money_are_converted_alone() -> None:
     ("languages", "text", "expected"),
     [
         ("en de", "1 234 567 dogs, 5 300 €", "1\u00a0234\u00a0567 dogs, 5\u00a0300 €"),
+        ("fr en", "25 000 habitants, 3 000 kg, 12 345 mots", "25\u00a0000 habitants, 3\u00a0000 kg, 12 345 mots"),
         ("en de", "in 2020 300 dogs, 12 345 cats, x1 234,50", None),
         ("de en", "15.30 Uhr, 7.05 Uhr, 15.30, 15.99 Uhr", "15:30 Uhr, 7:05 Uhr, 15.30, 15.99 Uhr"),
         ("de en", "von 9.30 bis 16.00 Uhr, 3.15 - 4.15 Uhr", "von 9:30 bis 16:00 Uhr, 3:15 - 4:15 Uhr"),

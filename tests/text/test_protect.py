@@ -35,6 +35,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "(see ⟨http://a.b/c?d=e&f=g#h⟩)",
         "⟨www.example.org⟩. ⟨example.com/path⟩!",
         "在⟨https://x.com⟩看",
+        "⟨48.8584° N⟩, ⟨2,2945° E⟩ of ⟨48.8⟩",
         "⟨52°31′12″N⟩ ⟨13° E⟩, ⟨15″⟩, BLZ ⟨100 500 00⟩, ⟨1⟩ ⟨234⟩ ⟨567⟩, ⟨12⟩ ⟨34⟩",
         "at ⟨12 Main Street⟩, ⟨221b Old Baker St.⟩ and ⟨5⟩ Streets",
         "⟨HTTPS://X.COM/A⟩ AT ⟨EXAMPLE.ORG⟩, ⟨WWW.A.B⟩",

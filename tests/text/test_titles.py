@@ -58,6 +58,7 @@ from mt.text.titles import end_of_greeting, lost_titled_names, titled_names, wri
             "mit einem Herrn Lee und der Herr Fox",
         ),
         ("de-fr", "Ein Herr Lee, eine Frau Fox", "Une M. Lee, un Mme Fox", "Un M. Lee, une Mme Fox"),
+        ("en-de", "Mr. J. R. Lee is in.", "Mr. J. R. Lee ist da.", "Herr J. R. Lee ist da."),
         ("de-en", "Eine Frau Keller rief an.", "A woman Keller called.", "A Ms Keller called."),
         ("en-it", "Mr Smith", "Mr Smith", None),
         ("it-de", "Mr Smith", "Mr Smith", None),

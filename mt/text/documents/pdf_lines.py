@@ -227,11 +227,10 @@ class _LineReader:
         back = left < part.last - _BACK * size and not turns
         if turned or abs(baseline - part.baseline) > _ROW_SHIFT * size or back:
             return False
-        if turns:
-            return True if left < part.left - _TURNED_GAP * size else None
         text = part.text  # of a marker of a list, after which a wide gap may follow
         is_marker = len(text) <= 4 and (text[-1] in ".)" or (len(text) == 1 and not text[0].isalnum()))
-        return True if left > part.right + _CELL_GAP * size and not is_marker else None
+        wide = left < part.left - _TURNED_GAP * size if turns else left > part.right + _CELL_GAP * size
+        return True if wide and (turns or not is_marker) else None
 
     def _line(self, part: _Part) -> Iterator[PdfLine]:
         text = NOT_XML.sub("", "".join(_characters(part)).translate(_REPLACED))

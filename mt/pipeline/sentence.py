@@ -10,7 +10,7 @@ from mt.languages import likely_script
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative, with_text
-from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
+from mt.pipeline.terms import MIN_BEAMS, greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
 from mt.pipeline.unknown_words import replace_guesses
 from mt.pipeline.variants import (
     DecodedVariant,
@@ -22,7 +22,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import casing, names, places, protect, repetition, schedules, segment, symbols, titles
+from mt.text import casing, names, negation, places, protect, repetition, schedules, segment, symbols, titles
 from mt.text.alignment import Range, split_ranges
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
@@ -36,6 +36,7 @@ LEAST_TOKENS = 18  # sources of fewer are not checked for omitted clauses: model
 # drop a preposition before a number that stands for a name.
 _NUMBER_HANDICAP = 0.08
 _NAME_HANDICAP = 0.5  # difference of scores from which the words of a headline are names, which need their capitals
+_NEGATION_HANDICAP = 0.6  # difference of scores up to which a translation with a negation is better than one without
 _SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower case: longer ones often have names
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
@@ -191,6 +192,7 @@ async def _translate_variants(
         return None
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
+        decoded = await _decode_with_negation(decoded, context)
         if symbols_lost := _lost_symbols(decoded, context):
             variant = replace(decoded.variant, kept=(*decoded.variant.kept, *symbols_lost))
             decoded = await _decode_otherwise(variant, context, set()) or decoded
@@ -320,15 +322,8 @@ async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceConte
         return decoded
     options = replace(context.options, min_length=max(context.options.min_length, 2))
     again, _ = await decode_variants([decoded.variant], context, options)
-    for candidate in [*again, decoded]:
-        places = [place for place, one in enumerate(candidate.alternatives) if has_text(one.text)]
-        if places:
-            return replace(
-                candidate,
-                alternatives=tuple(candidate.alternatives[place] for place in places),
-                hypotheses=tuple(candidate.hypotheses[place] for place in places),
-            )
-    return None
+    written = (candidate.only(lambda one: has_text(one.text)) for candidate in [*again, decoded])
+    return next(filter(None, written), None)
 
 
 async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
@@ -399,6 +394,24 @@ def _is_covered(sentence: str, context: SentenceContext, limit: int) -> bool:
     if len(sentence) < limit or len(context.encode(sentence)) <= limit:
         return True
     return len(clause_ranges(sentence, context.source)) == 1
+
+
+async def _decode_with_negation(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again, with more hypotheses, if the best translation has lost a negation.
+
+    Return the alternatives that have it, if the best of them is not much worse.
+    """
+    source, languages = decoded.variant.stripped.text, (context.source, context.target)
+    if not negation.is_lost(source, decoded.best.text, languages):
+        return decoded
+    beams = max(MIN_BEAMS, context.options.beam_size)
+    options = replace(context.options, beam_size=beams, n_best=beams)
+    again, _ = await decode_variants([decoded.variant], context, options)
+    right = again and again[0].only(lambda one: not negation.is_lost(source, one.text, languages))
+    if not right or right.best.score < decoded.best.score - _NEGATION_HANDICAP:
+        return decoded
+    kept = context.options.n_best
+    return replace(right, alternatives=right.alternatives[:kept], hypotheses=right.hypotheses[:kept])
 
 
 async def _omitted_clauses(decoded: DecodedVariant, context: SentenceContext) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from mt.text.markup import strings
 from mt.text.markup.inline import InlineText
 from mt.text.markup.marks import TranslatedSegment
 from mt.text.messages import safe_apostrophes
+from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.schedules import has_ranges, mend_names, mend_ranges
@@ -138,6 +139,7 @@ class SentenceTranslator:
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         languages = self.context.source, self.context.target
+        translation = mend_prohibitions(sentence, translation, languages)
         translation = mend_names(sentence, typography.mend_marks(sentence, translation, languages[1]), languages, kept)
         if '"' in translation:
             translation = typography.unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)

@@ -27,7 +27,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import protect, repetition
+from mt.text import negation, protect, repetition, symbols
 from mt.text.alignment import UnitLinks, find_words
 from mt.text.inflection import NounNumber
 from mt.text.terms import NOUN_AFTER, TermMatch, find_translation, is_beside_noun, missing_terms
@@ -109,7 +109,8 @@ async def translate_directly(
     if decoded is None:
         return None
     complete = _with_all_terms(wanted, await restore(decoded, context), context.target)
-    if not complete or _is_damaged(complete[0].text, text, _LEAST_OF_SOURCE * repetition.text_width(text), displaced):
+    least = _LEAST_OF_SOURCE * repetition.text_width(text)
+    if not complete or _is_damaged(complete[0].text, text, least, displaced, context):
         return None
     return decoded, complete
 
@@ -199,12 +200,14 @@ async def search_with_terms(
         wrong = any(apart == anywhere for apart, anywhere in places)
     complete = () if wrong else _with_all_terms(wanted, await restore(again, context), language)
     source, least = decoded.variant.stripped.text, _LEAST_OF_FREE * repetition.text_width(text)
-    is_damaged = not complete or _is_damaged(complete[0].text, source, least, banned)
+    is_damaged = not complete or _is_damaged(complete[0].text, source, least, banned, context)
     return wanted, links, () if is_damaged else complete
 
 
-def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether a search with terms lost the end of its sentence, or wrote a form of a banned word.
+def _is_damaged(
+    text: str, source: str, least: float, displaced: Mapping[str, Sequence[str]], context: SentenceContext
+) -> bool:
+    """Return whether a search with terms lost the end of its sentence, a negation, or a unit, or wrote a banned word.
 
     A model that does not know a term may end the sentence after it. `least` is the least width of a complete text.
     """
@@ -213,6 +216,8 @@ def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Se
     return (
         (text[-1:].isalnum() and not source[-1:].isalnum())
         or repetition.text_width(text) < least
+        or negation.is_lost(source, text, (context.source, context.target))
+        or bool(symbols.lost_symbols(source, text))
         or any(0 < len(long) - len(short) <= _MOST_CUT and long.startswith(short) for short, long in pairs)
     )
 

@@ -158,8 +158,7 @@ def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None])
         members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS]
         if origin is None or len(origin.text) < LEAST_LETTERS or not members:
             continue
-        if origin.phrase:
-            members = [word for word in members if _probability([word]) < KNOWN_PROBABILITY] or members
+        members = [word for word in members if word.new or _probability([word]) < KNOWN_PROBABILITY] or members
         guess, instead = text[members[0].begin : members[-1].end], (origin.phrase or origin.text).casefold()
         if origin.is_noun:
             is_copy = guess.casefold() == origin.text.casefold()

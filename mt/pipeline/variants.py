@@ -1,7 +1,7 @@
 """Variants of a source sentence, such as the sentence in lower case, and the decoding of these variants."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, lru_cache, partial
 from itertools import chain
@@ -225,6 +225,14 @@ class DecodedVariant:
     @property
     def best(self) -> Alternative:
         return self.alternatives[0]
+
+    def only(self, is_right: Callable[[Alternative], bool]) -> "DecodedVariant | None":
+        """Return the n-best list without the alternatives that are not right, or None if no alternative is left."""
+        pairs = [pair for pair in zip(self.alternatives, self.hypotheses, strict=True) if is_right(pair[0])]
+        if not pairs:
+            return None
+        alternatives, hypotheses = zip(*pairs, strict=True)
+        return replace(self, alternatives=alternatives, hypotheses=hypotheses)
 
 
 async def decode_variants(

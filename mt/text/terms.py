@@ -98,7 +98,8 @@ class Terms:
         return TermIndex(tuple(self._entries()))
 
     def _entries(self) -> Iterator[tuple[str, str | None]]:
-        yield from ((term.strip(), translation.strip()) for term, translation in self.glossary)
+        for term, translation in self.glossary:  # a term that is its own translation is a name, without inflected forms
+            yield term.strip(), None if term.strip() == translation.strip() else translation.strip()
         yield from ((word.strip(), None) for word in self.untranslated)
 
     def _problems(self) -> Iterator[str]:

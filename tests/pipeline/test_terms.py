@@ -119,6 +119,17 @@ def test_a_required_term_does_not_raise_the_confidence() -> None:
         ("Please charge the battery before first use.", {"battery": "Akku"}, "Akku vor der ersten Verwendung."),
         ("The charger must be connected to the battery.", {"battery": "Akku"}, "mit der Akku verbunden werden."),
         ("Do not throw the battery into the fire.", {"battery": "Akku"}, "Wirf nicht die Akku in das Feuer."),
+        # or lost "not" and the unit
+        (
+            "Do not open the valve before the pressure is below 2 bar.",
+            {"valve": "Ventil"},
+            "nicht, bevor der Druck unter 2 bar ist.",
+        ),
+        (
+            "Do not open the valve if the pressure is above 5 bar.",
+            {"valve": "Ventil"},
+            "nicht, wenn der Druck über 5 bar ist.",
+        ),
         ("Turn the knob to the left.", {"knob": "Drehknopf"}, "Drehknopf auf die linken Seite."),
     ],
 )

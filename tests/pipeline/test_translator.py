@@ -179,3 +179,9 @@ def test_a_backend_on_a_gpu_limits_the_threads_of_torch(monkeypatch: pytest.Monk
     for threads in (None, 4):
         start_engine(backend, threads)
     assert calls == [2, 4]
+
+
+def test_a_translation_without_the_negation_of_its_source_is_replaced(starter: Translator) -> None:
+    """The best hypothesis is "They were everybody so busy."."""
+    text = "Die waren wohl alle doch nicht so beschäftigt."
+    assert " not " in starter.translate(text, source="de", target="en").text

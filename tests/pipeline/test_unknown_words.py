@@ -55,6 +55,7 @@ def test_phrases_replace_guesses_and_copies(tmp_path: Path) -> None:
         ("fr", "en", "Les pompiers sont arrivés.", "firefighters"),
         ("de", "en", "Der Zug fährt von Gleis 4 ab.", "platform 4"),
         ("de", "fr", "Der Staubsauger ist kaputt.", "L'aspirateur"),
+        ("en", "de", "You must not forget your schoolbooks.", "nicht vergessen"),
         ("en", "de", "Mr Butcher lives in Baker Street.", "Butcher"),  # this and the following are names
         ("de", "en", "Thomas Gärtner ist Arzt.", "Thomas Gärtner"),
         ("de", "fr", "Herr Winzer wohnt in Köln.", "Winzer"),

@@ -17,6 +17,7 @@ _UNSPACED = re.compile(
     f"{OBJECTS}]"
 )
 _NUMBER = re.compile(r"\d+")
+_NEGATIONS = {"not": "¬", "nicht": "¬", "pas": "¬"}
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
 _ALIKE = {"。": ".", "、": ",", "…": ".", "–": "-", "—": "-", "،": ",", "؛": ";", "؟": "?", "।": "."}
@@ -183,11 +184,16 @@ def _overlapping(begins: Sequence[int], ends: Sequence[int], place: Range) -> ra
 def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Link]:
     """Return the alignment with additional links between equal words. Such a word occurs exactly once in each text.
 
+    Words of _NEGATIONS are equal. Links to them are often wrong: `<b>not</b>` became `<b>die</b>`.
+
     The link of a word with digits or punctuation replaces the links of `alignment` that overlap it. Any other word is
     linked only if `alignment` has no link there, and if the length or case of the word makes a coincidence unlikely.
     """
     units = [[(u.begin, u.end) for u in find_units(text) if u.word] for text in (source, target)]
-    words = [[(text[slice(*unit)], unit) for unit in side] for text, side in zip((source, target), units, strict=True)]
+    words = [
+        [(_NEGATIONS.get(word := text[slice(*unit)], word), unit) for unit in side]
+        for text, side in zip((source, target), units, strict=True)
+    ]
     places, counts = list(map(dict, words)), [Counter(word for word, _ in side) for side in words]
     shared = [word for word in places[0] if counts[0][word] == counts[1][word] == 1]
     taken = (bytearray(len(source)), bytearray(len(target)))

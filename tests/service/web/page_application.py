@@ -54,15 +54,14 @@ def attention(sentence: SentenceTranslation) -> AttentionMap:
     sides = [re.findall(r"\w+", text) for text in (sentence.source, sentence.text)]
     source, target = ((*("<0x3F>" if word == "byte" else f"▁{word}" for word in side), "</s>") for side in sides)
 
-    def row(place: int, spread: int) -> tuple[float, ...]:
+    def row(place: int, spread: int) -> list[float]:
         weights = [1 / (1 + (spread + 1) * abs(column - place)) ** 2 for column in range(len(source))]
-        return tuple(weight / sum(weights) for weight in weights)
+        return [weight / sum(weights) for weight in weights]
 
     heads = [
-        [tuple(row(place + head - layer, head) for place in range(len(target))) for head in range(4)]
-        for layer in (0, 1)
+        [[row(place + head - layer, head) for place in range(len(target))] for head in range(4)] for layer in (0, 1)
     ]
-    return AttentionMap(source, target, tuple(map(tuple, heads)))
+    return AttentionMap(source, target, heads)
 
 
 def described(sentence: SentenceTranslation, options: TranslateOptions) -> SentenceTranslation:

@@ -1,0 +1,37 @@
+"""Negations, which small models lose or invert: `must not` became `muss nicht`, which denies a duty."""
+
+import re
+
+from mt.languages import primary_language
+from mt.text.word_tables import read_tables
+
+_CLEAR, _POSSIBLE, _DUTIES = (
+    {language: re.compile(pattern.strip(), re.IGNORECASE) for language, pattern in table.items()}
+    for table in read_tables("negation.toml").values()
+)
+_PERMISSIONS = {"muss": "darf", "musst": "darfst", "müssen": "dürfen", "müsst": "dürft"}
+_DUTY = re.compile(rf"(?i)\b(?:{'|'.join(_PERMISSIONS)})\b")
+_WITHOUT = re.compile(r"(?i)\b(?:without|ohne|sans)\b")
+
+
+def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:
+    """Return whether a translation lacks the negation of its source, without which its meaning is the opposite."""
+    language, target = map(primary_language, languages)
+    if language not in _CLEAR or target not in _POSSIBLE or not _CLEAR[language].search(source):
+        return False
+    return len(_POSSIBLE[target].findall(translation)) <= len(_WITHOUT.findall(source))
+
+
+def mend_prohibitions(source: str, translation: str, languages: tuple[str, str]) -> str:
+    """Return a German translation with `darf nicht` for `must not`, if it has a verb for each `must` of its source."""
+    language, target = map(primary_language, languages)
+    if target != "de" or language not in _DUTIES:
+        return translation
+    duties = [duty["not"] is not None for duty in _DUTIES[language].finditer(source)]
+    verbs = list(_DUTY.finditer(translation))
+    for is_prohibition, verb in zip(reversed(duties), reversed(verbs), strict=False) if any(duties) else ():
+        if is_prohibition and len(duties) == len(verbs):
+            permission = _PERMISSIONS[verb[0].lower()]
+            permission = permission.capitalize() if verb[0][0].isupper() else permission
+            translation = translation[: verb.start()] + permission + translation[verb.end() :]
+    return translation

@@ -20,8 +20,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, FiniteFloat, ValidationError
 
-from mt.cli.command import CommandParser, command, language, stderr_console, tell
+from mt.cli.command import CommandParser, command, language, stderr_console, tell, warn
 from mt.data.corpus import read_lines
+from mt.data.language_check import SAMPLE, check_languages
 from mt.errors import DataError, LanguageError, problems
 from mt.evaluation import sentence_bleu
 from mt.files import atomic_file
@@ -66,6 +67,10 @@ def main(argv: Sequence[str]) -> int:
         pairs = list(select_pairs(teachers, references, direction.target))
     if not pairs:
         raise DataError(f"{options.nbest[0]}: no line has a translation; accepted: at least one translation")
+    for warning in check_languages(
+        str(options.nbest[0]), (), pairs[:: max(1, len(pairs) // SAMPLE)], direction.languages
+    ):
+        warn(console, warning)
     dropped = ""
     if options.drop:
         with console.status(f"scoring {len(pairs):,} pairs"):

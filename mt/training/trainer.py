@@ -17,7 +17,7 @@ from mt.data.batching import TrainingBatch, Update, UpdateStream
 from mt.data.dataset import PreparedData
 from mt.description import Description
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
-from mt.errors import TrainingError
+from mt.errors import ModelError, TrainingError
 from mt.model.transformer import Transformer
 from mt.training.loader import prefetch
 from mt.training.loss import batch_loss
@@ -126,7 +126,11 @@ class Trainer:
         # Rank 0 decides which checkpoint is the newest: on a shared disk, other processes may see it later.
         newest = gather_objects(self.world, saved[-1] if saved else "")[0]
         if newest:
-            restore_checkpoint(self.checkpoints / newest, self.state)
+            try:
+                restore_checkpoint(self.checkpoints / newest, self.state)
+            except ModelError as error:  # as after a full disk
+                earlier = f". To resume from {saved[-2]}, delete {self.checkpoints / newest}" if saved[1:] else ""
+                raise ModelError(f"{error}{earlier}") from error
             self._saved = self.progress.updates
         return bool(newest)
 

@@ -99,6 +99,18 @@ def test_several_teachers_and_no_reference(tmp_path: Path) -> None:
     ]
 
 
+def test_swapped_languages_are_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sources = ["The children play in the garden behind the house", "We would like to drink a cup of coffee now"]
+    lists = {
+        f"{text} {number}.": [f"{number}. Die Kinder spielen heute im Garten hinter dem Haus."]
+        for text in sources
+        for number in range(6)
+    }
+    nbest = write(tmp_path / "teacher.jsonl", lists)
+    assert main([str(nbest), "--source", "de", "--target", "en", "--out", str(tmp_path / "out")]) == 0
+    assert "are the languages swapped?" in capsys.readouterr().err.replace("\n", " ")
+
+
 def test_what_translate_writes_can_be_read(small_model: Path, tmp_path: Path) -> None:
     texts, written = tmp_path / "in.en", tmp_path / "out.jsonl"
     texts.write_text("".join(f"{text}\n" for text in sentences(5)))

@@ -1,6 +1,7 @@
 """A run that is killed goes on as if it had not been (acceptance 6), by the scripts as a user types them."""
 
 import random
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -105,3 +106,10 @@ def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Place, number: signal.Sign
     assert newest(place.folder / "run") == reached + 1
     assert "the model is in run/model and translates en-de\n" in said
     assert "BLEU on the validation set the model is not useful" in said
+
+    (last,) = (place.folder / "run" / "checkpoints").iterdir()
+    earlier = last.with_name("00000001")
+    shutil.copytree(last, earlier)
+    (last / "optimizer.safetensors").write_bytes(b"damaged")
+    said = place.here(train, *resumed, status=2)
+    assert f"To resume from {earlier.name}, delete run/checkpoints/{last.name}" in " ".join(said.split())

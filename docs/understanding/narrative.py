@@ -130,8 +130,9 @@ assert torch.allclose(network(states), network.outer(torch.relu(network.inner(st
 # %% [markdown]
 # ## 3.5 Positions
 #
-# Attention does not see order: without positions, a sentence is a set. Sines and cosines of different wavelengths are
-# added to the embeddings. The product of two position vectors depends on their distance only:
+# Attention without a mask does not see order: without positions, a sentence is a bag of words to the encoder. Sines and
+# cosines of different wavelengths are added to the embeddings. The product of two position vectors depends on their
+# distance only:
 
 # %%
 table = position_table(config, 50)  # [50, D]

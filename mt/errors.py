@@ -62,5 +62,5 @@ def problems(heading: str, items: Iterable[str]) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ` (did you mean X?)`, where X is the word in `known` most similar to `word`; "" if none is similar."""
-    nearest = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    nearest = get_close_matches(word, list(known), n=1, cutoff=0.7)
     return f" (did you mean {nearest[0]}?)" if nearest else ""

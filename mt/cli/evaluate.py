@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("evaluate", __doc__)
-    parser.add_argument("model", nargs="?", type=model_path, help="model directory, or `starter`")
+    parser.add_argument("model", nargs="?", type=model_path, help="model directory, `starter` or `hub:NAME`")
     add = parser.common.add_argument
     parser.add_test_files("test set")
     add("--tsv", type=Path, metavar="FILE", help="test set: a tab-separated file instead of these two files")

@@ -17,8 +17,8 @@ With --output FILE the lines are written to FILE.part, which is renamed when all
 interrupted, run it again to resume. If a line cannot be translated, the output line is empty, a message is printed on
 stderr, and the exit status is 3.
 
-At the end, sentences that a reader should check are listed on stderr: their number and the first ten. They have a
-quality below 55 (docs/serve.md), are unlike the training text, or are not translated.
+At the end, sentences that a reader should check are listed on stderr: of lines their number and the first ten, of
+documents all. They have a quality below 55 (docs/serve.md), are unlike the training text, or are not translated.
 
 --json writes one JSON object per line, with the fields source, translation, score (log-probability / length penalty),
 log_probability, quality, and check, the reason to check it. If a line has several sentences, the object has the field
@@ -183,7 +183,7 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
                 progress.update(task, completed=skipped + size, lines=output.lines)
         progress.update(task, completed=text_size(path), lines=output.lines)
         output.finish()
-    doubtful.tell(console, "" if options.json else " (--json gives the quality of each)")
+    doubtful.tell(console, "" if options.json else " (--json marks all)")
     if output.problems:
         console.print(f"{output.problems:,} of {output.lines:,} lines could not be translated and are empty")
     return output.problems

@@ -1,5 +1,6 @@
 """Translation of a document, or of all documents in a folder."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,7 +31,7 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
     translator = FileTranslator(
         job.translator, options.source, options.target, job.search, job.terms, job.formality, limits
     )
-    counts, unchanged, doubtful = Counter[str](), 0, DoubtfulSentences()
+    counts, unchanged, doubtful = Counter[str](), 0, DoubtfulSentences(sys.maxsize)
     for file, target in _files(path, out):
         if target is None:
             counts["skipped"] += 1
@@ -54,8 +55,8 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
         tell(console, f"{file} -> {target}: {done.segments:,} texts")
     summary = f"{counts['translated']:,} files translated, {counts['skipped']:,} skipped, {counts['failed']:,} failed"
     rest = f"; {unchanged:,} texts could not be translated and are unchanged" if unchanged else ""
+    doubtful.tell(console)  # first: the list may be long
     tell(console, summary + rest)
-    doubtful.tell(console)
     return not counts["failed"] and not unchanged
 
 

@@ -39,19 +39,19 @@ class OutputLine:
 
 
 class DoubtfulSentences:
-    """The number of sentences that a reader should check, and the first LISTED of them, for messages."""
+    """The number of sentences that a reader should check, and the first `most` of them, for messages."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, most: int = LISTED) -> None:
+        self.count, self.most = 0, most
         self.listed: list[str] = []
 
     def add(self, place: str, doubts: Sequence[str]) -> None:
         self.count += len(doubts)
-        self.listed += [f"  {place}: {doubt}" for doubt in doubts[: LISTED - len(self.listed)]]
+        self.listed += [f"  {place}: {doubt}" for doubt in doubts[: self.most - len(self.listed)]]
 
     def tell(self, console: Console, more: str = "") -> None:
         if self.count:
-            first = f", the first {LISTED}" if self.count > LISTED else ""
+            first = f", the first {self.most}" if self.count > self.most else ""
             tell(console, f"sentences to check: {self.count:,}{first}{more}\n" + "\n".join(self.listed))
 
 

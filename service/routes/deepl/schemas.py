@@ -23,7 +23,7 @@ class CommonFields(Body):
     target_lang: LanguageField = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
     formality: FormalityField = FORMALITY
-    glossary_id: OptionalText = Field(None, description="The id of a stored glossary; it requires source_lang.")
+    glossary_id: OptionalText = Field(None, description="A stored glossary's id, or `operator`; requires source_lang.")
     glossary_ids: Words = Field(
         [],
         max_length=MAX_GLOSSARIES,

@@ -15,6 +15,8 @@ from mt.text.markup import MarkupOptions, xml_problem
 from mt.text.terms import Terms
 from service.access.control import Caller
 from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest
+from service.glossaries.offered import OFFERED
+from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.bodies import JSON, URLENCODED, BodyReader
 from service.http.direct_route import DirectRoute
@@ -166,17 +168,18 @@ async def job_without_texts(body: CommonFields, caller: Caller, services: Servic
     Raises: UnknownModel, UnsupportedLanguage, NotFound for an unknown glossary or memory, or InvalidRequest for options
         that the languages do not allow.
     """
-    model = model_of(body)
+    model = (isinstance(body, TranslateBody) and body.model_type) or ""
+    model = "" if model in MODEL_TYPES else model
     routes = services.translations.routes_of(model)
     target = parse_target(body.target_lang, routes)
     source = parse_source(body.source_lang, routes) if body.source_lang else None
     ids = [body.glossary_id] if body.glossary_id else body.glossary_ids
     terms = Terms()
-    if ids:
-        assert source is not None
+    if source and body.glossary_id == OFFERED and services.offered.path:
+        terms = services.offered.terms.get(glossary_direction(source, target), terms)
+    elif source and ids:
         terms = await services.glossaries.terms(caller.id, ids, source, target)
-    memory = body.translation_memory_id or ""
-    if memory:
+    if memory := body.translation_memory_id or "":
         await services.memories.check(caller.id, memory, source, target)
     return Job(
         texts=(),
@@ -189,12 +192,6 @@ async def job_without_texts(body: CommonFields, caller: Caller, services: Servic
         model=model,
         caller=caller.id,
     )
-
-
-def model_of(body: CommonFields) -> str:
-    """Return the name of the model that the field `model_type` selects; "" for the default model."""
-    name = body.model_type if isinstance(body, TranslateBody) else None
-    return "" if name is None or name in MODEL_TYPES else name
 
 
 async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Job:

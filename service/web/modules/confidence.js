@@ -45,7 +45,7 @@ export function worst({ sentences }) {
   return unsure ?? (sentences.some(({ untranslated }) => untranslated.length) ? "untranslated" : "");
 }
 
-/** Returns a text about a whole answer, such as "2 of 3 sentences less sure"; "" if nothing is to be checked. */
+/** Returns a text about a whole answer, such as "2 of 3 sentences not sure"; "" if nothing is to be checked. */
 export function summary(answer) {
   const { length: all } = answer.sentences;
   const count = answer.sentences.filter(level).length;

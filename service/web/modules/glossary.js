@@ -106,7 +106,7 @@ export class Glossary {
   }
 
   #count() {
-    const count = this.#own.length + this.#kept.length;
+    const count = new Set([...this.#own, ...this.#company].map(([term]) => term)).size + this.#kept.length;
     setText(byId("glossary-badge"), count ? String(count) : "");
   }
 }

@@ -21,6 +21,7 @@ calls all of them against a running service with the starter model, and compares
 - **refused**: the client raises its error for this status; the message says what is accepted or not offered.
 - "client only": the option does not change the request.
 
+With a company's own CA, give DeepL's Python client `verify_ssl="ca.pem"`; it ignores `REQUESTS_CA_BUNDLE`.
 Fields that no documentation names are ignored, because new versions of the clients send more of them.
 """
 

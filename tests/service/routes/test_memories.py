@@ -296,6 +296,11 @@ def test_the_terms_of_the_operator_are_those_of_the_language_of_each_text(
         assert offering.client.get(sent.json()["translatedFileUrl"]).text == translation
 
 
+def test_clients_of_deepl_name_the_terms_of_the_operator(offering: Application) -> None:
+    body = {"text": ["the station gare dog"], "source_lang": "EN", "target_lang": "DE", "glossary_id": "operator"}
+    assert offering.post("/v2/translate", body)["translations"][0]["text"] == "THE Bahnhof GARE DOG"
+
+
 def test_a_reload_replaces_the_terms_of_the_operator(offering: Application) -> None:
     """If it leaves none, the glossary is used all the same, as one without terms."""
     path, reloads = offering.settings.page_glossary, offering.services.fleet.reloads_too

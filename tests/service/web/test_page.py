@@ -221,7 +221,7 @@ SHOWN: list[tuple[str, str, dict[str, str | None]]] = [
     (
         "en/de",
         "The dog sleeps. The mortgage sleeps.",
-        {"#confidence": "1 of 2 sentences less sure", "#legend": "confidence unknown", **MORTGAGE},
+        {"#confidence": "1 of 2 sentences not sure", "#legend": "confidence unknown", **MORTGAGE},
     ),
 ]
 """Languages, a text, and what parts of the page then show; None where a part is hidden."""
@@ -498,8 +498,8 @@ def test_confidence_in_words_and_lines(visit: Open) -> None:
     lines = sentences.evaluate_all("all => all.map(each => getComputedStyle(each).textDecorationStyle)")
     assert len({lines[0], lines[2]}) == 2  # told apart without colour, too
     expect(seen.page.locator("#legend")).to_be_visible()
-    expect(seen.page.locator("#confidence")).to_have_text("2 of 3 sentences less sure")
-    expect(seen.page.locator("#result")).to_contain_text("(2 of 3 sentences less sure)")
+    expect(seen.page.locator("#confidence")).to_have_text("2 of 3 sentences not sure")
+    expect(seen.page.locator("#result")).to_contain_text("(2 of 3 sentences not sure)")
 
 
 def test_words_that_are_not_translated_are_marked_and_named(visit: Open) -> None:
@@ -685,6 +685,7 @@ def test_terms_and_memory_of_the_operator_apply_to_everybody(visit: Open, tmp_pa
         assert terms.items() <= seen.asked[-1].items()
         expect(seen.page.locator("#company-lead")).to_contain_text("The operator’s glossary with 2 terms applies")
         expect(seen.page.locator("#company-terms li")).to_have_text(["dog → Hofhund", "beach → Küste"])
+        expect(seen.page.locator("#glossary-badge")).to_have_text("2")
         send_file(seen, "note.txt", "The dog sees the beach.")
         assert downloaded(seen, "note_de.txt") == "der Köter sieht der Küste."
         seen.page.click("[aria-controls=memory]")

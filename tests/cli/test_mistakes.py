@@ -18,7 +18,7 @@ MISTAKES = {
     "translate --modle m": "unrecognized arguments: --modle (did you mean --model?)",
     "serve --prot=80": "unrecognized arguments: --prot (did you mean --port?)=80",
     "keys list --databse x": "unrecognized arguments: --databse (did you mean --database?) x",
-    "translate --memory m": "unrecognized arguments: --memory m\n",
+    "translate --memory": "unrecognized arguments: --memory\n",
     "train r.toml --quux": "unrecognized arguments: --quux\n",
     # lines
     "translate --model MODEL no-such-file": "corpus files are missing",

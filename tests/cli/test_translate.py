@@ -191,10 +191,9 @@ def test_sentences_to_check(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert heading == "sentences to check: 11, the first 10" and len(listed) == 10
     assert listed[0].startswith(f"  line 2: unlike the training text: {unknown} -> ")
     assert main([str(document), str(tmp_path / "out.txt"), *languages]) == 0
-    assert capfd.readouterr().err.splitlines()[2:] == [
-        heading,
-        *(f"  {document}: {line.split(': ', 1)[1]}" for line in listed),
-    ]
+    _, heading, *every, _ = capfd.readouterr().err.splitlines()
+    assert heading == "sentences to check: 11" and len(every) == 11
+    assert every[:10] == [f"  {document}: {line.split(': ', 1)[1]}" for line in listed]
 
 
 def test_sentences_of_a_line(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

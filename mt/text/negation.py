@@ -5,19 +5,23 @@ import re
 from mt.languages import primary_language
 from mt.text.word_tables import read_tables
 
+_TABLES = read_tables("negation.toml")
 _CLEAR, _POSSIBLE, _DUTIES = (
-    {language: re.compile(pattern.strip(), re.IGNORECASE) for language, pattern in table.items()}
-    for table in read_tables("negation.toml").values()
+    {language: re.compile(pattern.strip(), re.IGNORECASE) for language, pattern in _TABLES[name].items()}
+    for name in ("clear", "possible", "duties")
 )
+_HINTS = {language: parts.split() for language, parts in _TABLES["hints"].items()}  # for fast tests
 _PERMISSIONS = {"muss": "darf", "musst": "darfst", "müssen": "dürfen", "müsst": "dürft"}
-_DUTY = re.compile(rf"(?i)\b(?:{'|'.join(_PERMISSIONS)})\b")
+_DUTY = re.compile(r"[Mm](?<!\w.)(?:usst?|üssen|üsst)\b")
 _WITHOUT = re.compile(r"(?i)\b(?:without|ohne|sans)\b")
 
 
 def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:
     """Return whether a translation lacks the negation of its source, without which its meaning is the opposite."""
     language, target = map(primary_language, languages)
-    if language not in _CLEAR or target not in _POSSIBLE or not _CLEAR[language].search(source):
+    if language not in _CLEAR or target not in _POSSIBLE:
+        return False
+    if not any(map(source.lower().__contains__, _HINTS[language])) or not _CLEAR[language].search(source):
         return False
     return len(_POSSIBLE[target].findall(translation)) <= len(_WITHOUT.findall(source))
 
@@ -25,7 +29,7 @@ def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:
 def mend_prohibitions(source: str, translation: str, languages: tuple[str, str]) -> str:
     """Return a German translation with `darf nicht` for `must not`, if it has a verb for each `must` of its source."""
     language, target = map(primary_language, languages)
-    if target != "de" or language not in _DUTIES:
+    if target != "de" or language not in _DUTIES or not _DUTY.search(translation):
         return translation
     duties = [duty["not"] is not None for duty in _DUTIES[language].finditer(source)]
     verbs = list(_DUTY.finditer(translation))

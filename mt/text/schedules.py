@@ -140,16 +140,17 @@ def _date(language: str) -> re.Pattern[str]:
 
 
 def _names(kind: str, language: str, text: str) -> Counter[int]:
-    names = _TABLES[kind][language].lower().split()
+    names, pattern = _any_name(kind, language)
     if not any(map(text.lower().__contains__, names)):
         return Counter()  # a fast test
-    return Counter([match.lastindex or 0 for match in _any_name(kind, language).finditer(text)])
+    return Counter([match.lastindex or 0 for match in pattern.finditer(text)])
 
 
 @cache
-def _any_name(kind: str, language: str) -> re.Pattern[str]:
-    names = "|".join(f"({name})" for name in _TABLES[kind][language].split())
-    return re.compile(rf"(?i)(?<!\w)(?:{names})s?(?!\w)")
+def _any_name(kind: str, language: str) -> tuple[list[str], re.Pattern[str]]:
+    names = _TABLES[kind][language].split()
+    pattern = "|".join(f"({name})" for name in names)
+    return [name.lower() for name in names], re.compile(rf"(?i)(?<!\w)(?:{pattern})s?(?!\w)")
 
 
 @cache

@@ -12,6 +12,10 @@ from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("titles.toml")
 _TITLES: dict[str, list[list[str]]] = _TABLES["titles"]
+_HINTS = {  # for fast tests: all titles of a language contain one
+    language: [one for one in chain(*both) if not any(other != one and one.startswith(other) for other in chain(*both))]
+    for language, both in _TITLES.items()
+}
 _WORDS = {key: frozenset(words.split()) for key, words in _TABLES["words"].items()}
 _ENGLISH, _MISTAKES, _CHARACTERS = (_WORDS[key] for key in ("english", "mistakes", "characters"))
 _AND = "(?:and|et|und)"
@@ -59,7 +63,7 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
                 begin, new = found.start("first"), f"{first[0]}{new}"
         translation = f"{translation[:begin]}{new}{translation[found.start('name') :]}"
         place = begin + len(new) + len(match["name"])
-    has_title = any(map(translation.__contains__, chain.from_iterable(_TITLES.get(target, ()))))
+    has_title = any(map(translation.__contains__, _HINTS.get(target, ())))
     for wrong, right in _TABLES["beside"].get(target, {}).items() if has_title else ():
         translation = re.sub(wrong, right, translation)
     return translation
@@ -100,7 +104,7 @@ def _pattern(language: str) -> re.Pattern[str]:
 def titled_names(text: str, language: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `_pattern`, without wives and initials: `seine Frau Anna`, `Richard M. Stallman`."""
     language = primary_language(language)
-    if not any(map(text.__contains__, chain.from_iterable(_TITLES.get(language, ())))):
+    if not any(map(text.__contains__, _HINTS.get(language, ()))):
         return  # a fast test
     for match in _pattern(language).finditer(text):
         word = "".join(_WORD_BEFORE.findall(text[max(0, match.start() - _BESIDE) : match.start()]))

@@ -22,7 +22,7 @@ _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
 _SPACED_QUOTE, _QUOTED, _QUOTED_CODE, _QUOTATION, _END, _SLASH, _LITERAL, _SENTENCE_END = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["typography"].values()
 )
-QUOTES = frozenset('"“”„«»')
+QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _QUOTATIONS = [*map(re.compile, read_tables("patterns.toml")["quotations"].values())]
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
@@ -106,6 +106,8 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
 
 def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -> list[Range]:
     """Return the ranges of the quoted words of a source if its translation has fewer quotations. None is in `kept`."""
+    if QUOTES.isdisjoint(source) and _SINGLE_QUOTES.isdisjoint(source):
+        return []  # a fast test
     translation = _with_paired_quotes(source, translation)
     opened = len(_STRAIGHT_QUOTE.findall(translation)) % 2 > source.count('"') % 2
     for quotation in _QUOTATIONS:

@@ -23,7 +23,7 @@ from mt.pipeline.variants import (
     restore,
 )
 from mt.text import casing, names, negation, places, protect, repetition, schedules, segment, symbols, titles
-from mt.text.alignment import Range, split_ranges
+from mt.text.alignment import Range, ranges_between, split_ranges
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
@@ -120,7 +120,14 @@ async def _translate_quotations(
         return ()
     alternatives = await translate_sentence(sentence, context, [*kept, *quoted], is_part=True)
     alternatives = tuple(with_text(one, write_quotations(one.text, words)) for one in alternatives)
-    return () if lost_quotations(sentence, alternatives[0].text) else alternatives
+    if not lost_quotations(sentence, alternatives[0].text):
+        return alternatives
+    if has_text("".join(sentence[begin:end] for begin, end in ranges_between(quoted, len(sentence)))):
+        return ()
+    text = sentence  # which has only quotations
+    for begin, end in reversed(quoted):
+        text = text[:begin] + words[sentence[begin:end]] + text[end:]
+    return (with_text(alternatives[0], text),)
 
 
 async def _translate_terms(

@@ -13,6 +13,8 @@ _CLEAR, _POSSIBLE, _DUTIES = (
 _HINTS = {language: parts.split() for language, parts in _TABLES["hints"].items()}  # for fast tests
 _PERMISSIONS = {"muss": "darf", "musst": "darfst", "müssen": "dürfen", "müsst": "dürft"}
 _DUTY = re.compile(r"[Mm](?<!\w.)(?:usst?|üssen|üsst)\b")
+_VERB = re.compile(r"(?i)\b(?:muss|musst|müssen|müsst|darf|darfst|dürf\w+|brauch\w+|soll\w*)\b")
+_CLAUSE, _NOT = re.compile(r"[,;:.!?]|\b(?:und|aber|oder)\b"), re.compile(r"(?i)\b(?:nicht|kein\w*|nie|niemals)\b")
 _WITHOUT = re.compile(r"(?i)\b(?:without|ohne|sans)\b")
 
 
@@ -27,14 +29,17 @@ def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:
 
 
 def mend_prohibitions(source: str, translation: str, languages: tuple[str, str]) -> str:
-    """Return a German translation with `darf nicht` for `must not`, if it has a verb for each `must` of its source."""
+    """Return a German translation with `darf nicht` for `must not`, if it has a verb for each duty of its source."""
     language, target = map(primary_language, languages)
     if target != "de" or language not in _DUTIES or not _DUTY.search(translation):
         return translation
     duties = [duty["not"] is not None for duty in _DUTIES[language].finditer(source)]
-    verbs = list(_DUTY.finditer(translation))
-    for is_prohibition, verb in zip(reversed(duties), reversed(verbs), strict=False) if any(duties) else ():
-        if is_prohibition and len(duties) == len(verbs):
+    verbs = list(_VERB.finditer(translation))
+    if len(duties) != len(verbs):
+        return translation
+    for is_prohibition, verb in zip(reversed(duties), reversed(verbs), strict=True):
+        clause = _CLAUSE.split(translation[: verb.start()])[-1] + _CLAUSE.split(translation[verb.end() :])[0]
+        if is_prohibition and verb[0].lower() in _PERMISSIONS and _NOT.search(clause):
             permission = _PERMISSIONS[verb[0].lower()]
             permission = permission.capitalize() if verb[0][0].isupper() else permission
             translation = translation[: verb.start()] + permission + translation[verb.end() :]

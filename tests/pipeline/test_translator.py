@@ -185,3 +185,8 @@ def test_a_translation_without_the_negation_of_its_source_is_replaced(starter: T
     """The best hypothesis is "They were everybody so busy."."""
     text = "Die waren wohl alle doch nicht so beschäftigt."
     assert " not " in starter.translate(text, source="de", target="en").text
+
+
+def test_a_sentence_that_is_only_quotations_has_all_of_them(starter: Translator) -> None:
+    """The model loses the second one, also with stand-ins."""
+    assert starter.translate('"Open" "Close"', source="en", target="de").text.count("„") == 2

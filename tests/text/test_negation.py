@@ -45,6 +45,22 @@ def test_lost_negations(direction: str, source: str, translation: str, expected:
         ("fr-de", "Vous ne devez pas l'ouvrir.", "Sie müssen es nicht öffnen.", "Sie dürfen es nicht öffnen."),
         ("fr-de", "Vous devez l'ouvrir.", "Sie müssen es öffnen.", None),
         ("en-fr", "It must not be opened.", "Cela muss nicht", None),
+        (
+            "en-de",
+            "You must not go, but you don't have to pay.",
+            "Du darfst nicht gehen, musst aber nicht zahlen.",
+            None,
+        ),
+        ("en-de", "You must not wait, but have to go.", "Du darfst nicht warten, aber musst gehen.", None),
+        (
+            "en-de",
+            "I must not go, but I have to wait.",
+            "Ich muss nicht gehen, muss warten.",
+            "Ich darf nicht gehen, muss warten.",
+        ),
+        ("en-de", "It must not be hot.", "Es muss kalt sein.", None),
+        ("fr-de", "Il ne faut pas rester.", "Man muss nicht bleiben.", "Man darf nicht bleiben."),
+        ("fr-de", "Vous n'avez pas besoin de rester.", "Sie müssen nicht bleiben.", None),
     ],
 )
 def test_prohibitions_in_german(direction: str, source: str, translation: str, expected: str | None) -> None:

@@ -28,8 +28,9 @@ from mt.text.templates import find_templates
 
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
-BULLET = re.compile(r"\s*(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]")
-_LINE_OF_LIST = re.compile(rf"[ \t\f\r]*\n(?={BULLET.pattern})")
+_BULLET = r"(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]"
+BULLET = re.compile(rf"\s*{_BULLET}")
+_LINE_OF_LIST = re.compile(rf"(?<![ \t\f\r])[ \t\f\r]*\n(?=\s{{0,40}}{_BULLET})")
 _SEPARATOR = re.compile(  # of the items of a menu
     r"(?:[»›→>|·•/]|&(?:bull|gt|middot|raquo|rarr|rsaquo|#183|#187|#8250);)(?:(?:\s|&nbsp;)+|\Z)(?=[^\W\d_a-zß-ÿ]|\Z)"
 )

@@ -190,12 +190,22 @@ def _message_syntax(text: str) -> Iterator[TemplateCode]:
 
 def _metadata_syntax(text: str) -> Iterator[TemplateCode]:
     """Yield what is around the values of calendars and of the metadata before Markdown as statements."""
+    stop, endless = 0, set[str]()  # kinds of calendars without an end
     for block in _METADATA.finditer(text) if "BEGIN:V" in text or text.startswith("---") else ():
-        end = block.start()
-        for value in _VALUE.finditer(text, *block.span()):
-            yield TemplateCode(end, value.start(value.lastindex or 0), statement=True)
-            end = value.end(value.lastindex or 0)
-        yield TemplateCode(end, block.end(), statement=True)
+        end, kind = block.start(), block["kind"]
+        if end < stop or kind in endless:
+            continue
+        last = f"\nEND:V{kind}"
+        found = text.find(last, block.end() - 1) if kind else 0
+        if found < 0:
+            endless.add(kind)
+            continue
+        stop = found + len(last) if kind else block.end()
+        for value in _VALUE.finditer(text, end, stop):
+            begin, after = value.span(value.lastindex or 0)
+            yield TemplateCode(end, begin, statement=True)
+            end = after if kind else begin + len(text[begin:after].rstrip(" \t\"'"))
+        yield TemplateCode(end, stop, statement=True)
 
 
 def _token(match: re.Match[str]) -> Token:

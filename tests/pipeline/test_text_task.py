@@ -18,8 +18,8 @@ from mt.pipeline.analysis import analyse
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.explain import Explainer
+from mt.pipeline.repairs import NO_REPEAT_NGRAM
 from mt.pipeline.results import ExplainOptions, SentenceReport
-from mt.pipeline.sentence import NO_REPEAT_NGRAM
 from mt.pipeline.text_task import AnyRoutine, TextPlanner, TextTask
 from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import CrossAttention, Pair

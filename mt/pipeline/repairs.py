@@ -1,0 +1,148 @@
+"""Second searches for a sentence whose translation has lost or damaged something."""
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import replace
+
+from mt.languages import likely_script
+from mt.pipeline.analysis import has_text
+from mt.pipeline.terms import MIN_BEAMS, is_endless
+from mt.pipeline.variants import DecodedVariant, Reading, SentenceContext, SourceVariant, decode_variants
+from mt.text import casing, names, negation, places, protect, schedules, symbols, titles
+from mt.text.alignment import Range
+from mt.text.protect import SpanKind
+from mt.text.typography import space_copied_slashes
+
+NO_REPEAT_NGRAM = 3  # in the second search, which follows a repetitive translation
+_NAME_HANDICAP = 0.5  # difference of scores from which the words of a headline are names, which need their capitals
+_NEGATION_HANDICAP = 0.6  # difference of scores up to which a translation with a negation is better than one without
+_SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower case: longer ones often have names
+_OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
+_REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
+
+
+async def decode_with_spaced_slashes(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again if the model copied a word beside a slash. Return the result if it copied none."""
+    text = decoded.variant.text
+    spaced = space_copied_slashes(text, decoded.best.text)
+    again, _ = await decode_variants(
+        [context.variant(spaced, (), ())] if spaced != text else [], context, context.options
+    )
+    if not again or lost_copies(again[0]):
+        return decoded
+    return again[0] if space_copied_slashes(text, again[0].best.text.replace(" / ", "/")) == text else decoded
+
+
+async def decode_in_lower_case(
+    decoded: DecodedVariant, candidates: Sequence[DecodedVariant], context: SentenceContext
+) -> DecodedVariant:
+    """Decode a short headline in lower case if its translation contains capitalised words of the source.
+
+    The model may know these words in lower case only. Return the result if it contains none of them, has no fewer words
+    than the source, and its score is at most _NAME_HANDICAP worse; else these may be names. `candidates` count, too.
+    """
+    variant = decoded.variant
+    copied = casing.copied_words(variant.text, decoded.best.text, variant.kept)
+    text = casing.lower_all(variant.text, context.source, variant.kept)
+    if not copied or len(text.split()) > _SHORT_HEADLINE or len(text) != len(variant.text):
+        return decoded
+    again = [one for one in candidates if one.variant.text == text]
+    if not again:
+        again, _ = await decode_variants([context.variant(text, variant.kept, variant.terms)], context, context.options)
+    if not again or again[0].best.score < decoded.best.score - _NAME_HANDICAP:
+        return decoded
+    words = re.findall(r"\w+", again[0].best.text.lower())
+    if len(words) < len(text.split()) or not copied.isdisjoint(words):
+        return decoded
+    return again[0]
+
+
+async def decode_otherwise(variant: SourceVariant, context: SentenceContext, lost: Set[str]) -> DecodedVariant | None:
+    """Decode a sentence whose spans the model damages: with other stand-ins for `lost`, for all spans, without spans.
+
+    `lost` has the texts of the spans that the model lost. Return the first result with undamaged stand-ins, or else
+    that without the spans. Most second readings succeed.
+    """
+    tried = {variant.stripped.text}
+    for reading, texts in ((Reading.NAMES, lost), *((reading, None) for reading in _OTHER_READINGS)):
+        other = context.variant(variant.text, variant.kept, variant.terms, reading, texts)
+        if other.stripped.text not in tried:
+            tried.add(other.stripped.text)
+            decoded, _ = await decode_variants([other], context, context.options)
+            if decoded and (reading is Reading.REMOVED or not lost_copies(decoded[0])):
+                return decoded[0]
+    return None
+
+
+def lost_copies(decoded: DecodedVariant) -> Set[str]:
+    """Return the texts of the spans of the kinds in _REMOVED_IF_LOST that the best translation lacks or reorders."""
+    spans = [span for span in decoded.variant.copied if span.kind in _REMOVED_IF_LOST]
+    lost = protect.lost_spans(spans, decoded.best.text)
+    return {span.text for span in lost or (() if protect.are_in_order(spans, decoded.best.text) else spans)}
+
+
+def lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Range]:
+    """Return the ranges of the units, names, days and unknown letters that the best translation lacks.
+
+    Those in other spans are left out.
+    """
+    variant, text = decoded.variant, decoded.best.text
+    damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
+    languages = context.source, context.target
+    lost = schedules.lost_ranges(variant.text, text, languages, variant.kept)
+    lost += schedules.lost_dates(variant.text, text, languages)
+    lost += places.lost_places(variant.text, text, languages)
+    if likely_script(context.target) in ("Latn", ""):
+        lost += names.lost_names(variant.text, text) + titles.lost_titled_names(variant.text, text, context.source)
+    lost += damaged + symbols.lost_symbols(variant.text, text)
+    spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER] if lost else []
+    return [
+        (begin, end)
+        for begin, end in sorted(set(lost))
+        if not any(span.begin < end and begin < span.end for span in spans)
+    ]
+
+
+async def decode_without_blanks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:
+    """Decode again if an alternative is blank, and drop the blank alternatives.
+
+    A text is blank if it has no letter and no digit. Return the result of the second search or, if all its alternatives
+    are blank, `decoded`. Return None if all of both are blank, but `decoded` if the source itself is blank.
+    """
+    if not has_text(decoded.variant.stripped.text) or all(has_text(one.text) for one in decoded.alternatives):
+        return decoded
+    options = replace(context.options, min_length=max(context.options.min_length, 2))
+    again, _ = await decode_variants([decoded.variant], context, options)
+    written = (candidate.only(lambda one: has_text(one.text)) for candidate in [*again, decoded])
+    return next(filter(None, written), None)
+
+
+async def decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again, with repeated n-grams forbidden, if a translation is endless (`is_endless`).
+
+    Return the result that is not endless, else the shorter one. If `decoded` forbids repeated n-grams, return it.
+    """
+    options = decoded.request.options
+    if options.no_repeat_ngram or not is_endless(decoded, context):
+        return decoded
+    options = replace(options, no_repeat_ngram=NO_REPEAT_NGRAM)
+    again, _ = await decode_variants([decoded.variant], context, options)
+    return min([*again, decoded], key=lambda one: (is_endless(one, context), len(one.best.text)))
+
+
+async def decode_with_negation(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again, with more hypotheses, if the best translation has lost a negation.
+
+    Return the alternatives that have it, if the best of them is not much worse.
+    """
+    source, languages = decoded.variant.stripped.text, (context.source, context.target)
+    if not negation.is_lost(source, decoded.best.text, languages):
+        return decoded
+    beams = max(MIN_BEAMS, context.options.beam_size)
+    options = replace(context.options, beam_size=beams, n_best=beams)
+    again, _ = await decode_variants([decoded.variant], context, options)
+    right = again and again[0].only(lambda one: not negation.is_lost(source, one.text, languages))
+    if not right or right.best.score < decoded.best.score - _NEGATION_HANDICAP:
+        return decoded
+    kept = context.options.n_best
+    return replace(right, alternatives=right.alternatives[:kept], hypotheses=right.hypotheses[:kept])

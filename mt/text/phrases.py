@@ -29,18 +29,19 @@ class Phrases:
         """Return the translation of a phrase, with its letter case and final marks, or None for another text."""
         if len(text) > MOST_CHARACTERS:
             return None
-        row, name = self._rows.get((primary_language(source), _key(text))), ""
-        if not row and (name := titles.last_name(_MARKS.sub("", text), source)):
-            row = self._rows.get((primary_language(source), _key(text.replace(name, NAME))))
-        found = _MARKS.sub("", row.get(primary_language(target), "")) if row else ""
+        language, name = primary_language(source), ""
+        row = self._rows.get((language, _key(text)))
+        if (not row or NAME in row[language]) and (name := titles.last_name(_MARKS.sub("", text), source)):
+            row = self._rows.get((language, _key(text.replace(name, NAME))))
+        found = _MARKS.sub("", row.get(primary_language(target), "")).replace(NAME, name) if row else ""
         if not row or not found:
             return None
-        if text.isupper() and len(text) > 1 and not row[primary_language(source)].isupper():  # unlike CV
+        if text.isupper() and len(text) > 1 and not row[language].isupper():  # unlike CV
             found = casing.raise_capitals(found, text, target)
         elif text[0].isupper():
             found = casing.raise_first(found, target)
         marks = text[len(_MARKS.sub("", text)) :].lstrip()
-        return found.replace(NAME, name) + " " * (primary_language(target) == "fr" and marks[:1] in (*":;!?",)) + marks
+        return found + " " * (primary_language(target) == "fr" and marks[:1] in (*":;!?",)) + marks
 
     def translate_words(self, text: str, source: str, target: str) -> str | None:
         """Return the translation of a phrase in lower case without name and final marks: a fast `translate`."""

@@ -28,9 +28,7 @@ _EMOJI = "|".join(_TABLES["emoji"]).replace("{one}", _EMOJI_ONE)
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 # A backtick between a space and a letter begins a code span and cannot end one.
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
-_FIELD_OF_FORM = (  # [FIRST_NAME], [YOUR NAME], and <<Name>> of Word
-    r"\[(?:[A-Z]+\d+[A-Z]*|[A-Z]+(?:_[A-Z\d]+)+|(?:INSERT|YOUR) [A-Z ]{1,40})\]|<<[^\W\d]\w*(?:[ .]\w+)?>>"
-)
+_FIELD_OF_FORM = "|".join(_TABLES["fields"])
 _TEMPLATE = (
     rf"{_CODE_SPAN}|(?<![\w*])\*(?:true|false|null)\*(?![\w*])|~~(?=\S)[^~\n]{{1,100}}(?<=\S)~~"
     rf"|{_FIELD_OF_FORM}|\[\[[\w .,:#()|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"
@@ -54,6 +52,7 @@ _NUMBER = (
     rf"(?:[ \u00a0\u202f]?(?:(?:%%|[%‰{MONEY}])(?![\w({{])|(?:°[CF]?|{ISO_4217})(?!\w))|[+#](?![\w+#]))?"
 )
 _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
+_FRACTION = r"(?<![\w.,/])(?:\d{1,4} ?)?[¼-¾⅐-⅞](?!\w)"
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
 _INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
 _SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
@@ -68,7 +67,7 @@ SPAN = re.compile(
     rf"(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
     rf"|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|{LETTER_SYMBOL}|{_RANGE}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
+    rf"|{_BRACKET}|{_LITERAL}|{LETTER_SYMBOL}|{_RANGE}|{_FRACTION}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
     rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
@@ -81,7 +80,7 @@ PLACEHOLDER = re.compile(
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
-_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦\u2102-\u2138{MONEY}{_EMOJI_CHARACTER}]"
+_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³¼-¾⁰⁴-⁹ⁿ₀-₉†‡⟦\u2102-\u2138{MONEY}{_EMOJI_CHARACTER}]"
 HINTS = (  # fast tests, without a match in most sentences without spans
     re.compile(
         rf"[A-Z.:;=/({_HINT[1:-1]}-](?:(?<={_HINT})"
@@ -96,4 +95,4 @@ VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or mor
 EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and 50%%
     r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|%%"
 )
-UNIT = re.compile(rf"[A-Z]{{0,2}}[{MONEY}§]|[%‰]|°[CF]?|{ISO_4217}|[+#]$")
+UNIT = re.compile(rf"[¼-¾⅐-⅞]|[A-Z]{{0,2}}[{MONEY}§]|[%‰]|°[CF]?|{ISO_4217}|[+#]$")

@@ -20,9 +20,12 @@ _WORDS = {key: frozenset(words.split()) for key, words in _TABLES["words"].items
 _ENGLISH, _MISTAKES, _CHARACTERS = (_WORDS[key] for key in ("english", "mistakes", "characters"))
 _AND = "(?:and|et|und)"
 _DEGREES = r"(?:(?:(?:Dr|Prof)\b\.?|(?!M)[A-Z]\.) )*"
-_NAME, _SUBJECT, _OBJECT, _VERB, _CLAUSE, _WORD_BEFORE = (
-    re.compile(pattern) for pattern in read_tables("titles.toml")["patterns"].values()
+_PATTERNS = _TABLES["patterns"]
+_NAME = _PATTERNS["name"].replace("{placeholder}", _PATTERNS["placeholder"])
+_SUBJECT, _OBJECT, _VERB, _CLAUSE, _WORD_BEFORE = (
+    re.compile(_PATTERNS[key]) for key in ("subject", "object", "verb", "clause", "word_before")
 )
+_LAST_PLACEHOLDER = re.compile(rf"(?<= )(?:{_PATTERNS['placeholder']})\Z")
 _ROLE, _GREETING = (re.compile(rf"(?:{'|'.join(_TABLES['words'][key].split())})") for key in ("roles", "greetings"))
 _MOST_GREETING = 3  # words before a name
 _BESIDE = 200  # number of characters beside a title that are examined
@@ -70,7 +73,9 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
 
 
 def last_name(text: str, language: str) -> str:
-    """Return the name after a title at the end of a text, as in `Dear Mr Lee`; "" if the text ends otherwise."""
+    """Return the name after a title, or the placeholder, that ends a text such as `Dear Mr Lee`; "" without one."""
+    if _GREETING.match(text.lower()) and (placeholder := _LAST_PLACEHOLDER.search(text)):
+        return placeholder[0]
     for match in titled_names(text, language):
         name = text[match.end("man" if match["man"] else "woman") + 1 :]
         if all(word[:1].isupper() for word in name.split()) and not _ROLE.match(name):
@@ -96,9 +101,7 @@ def _pattern(language: str) -> re.Pattern[str]:
     men, women = ("|".join(map(re.escape, sorted(titles, key=len, reverse=True))) for titles in _TITLES[language])
     first = rf"(?:(?P<first>{men}|{women}) {_AND} )?"
     ends = "(?=s [A-ZÄÖÜ])|" * (language == "de") + r"(?![^\W\d_])"  # Frau Kleins Auto
-    return re.compile(
-        rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {_DEGREES}(?P<name>{_NAME.pattern})(?:{ends})"
-    )
+    return re.compile(rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {_DEGREES}(?P<name>{_NAME})(?:{ends})")
 
 
 def titled_names(text: str, language: str) -> Iterator[re.Match[str]]:

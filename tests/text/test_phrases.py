@@ -17,6 +17,7 @@ ROWS = (
     {"en": "CV", "de": "Lebenslauf"},
     {"en": "don't forget", "de": "nicht vergessen"},
     {"en": "dear Mr {name}", "de": "sehr geehrter Herr {name}", "fr": "cher Monsieur {name}"},
+    {"en": "dear {name}", "de": "guten Tag {name}", "fr": "bonjour {name}"},
 )
 
 
@@ -37,6 +38,9 @@ ROWS = (
             ("en-de", "Dear Mr President,", None),
             ("en-de", "Dear Mr Lee and all,", None),
             ("en-de", "Hello Mr Lee,", None),
+            *(("en-de", f"Dear Mr {name},", f"Sehr geehrter Herr {name},") for name in ("{Name}", "{x}", "[Name]")),
+            *(("en-de", f"Dear {name},", f"Guten Tag {name},") for name in ("{name}", "[Name]", "${a.b}", "%s")),
+            ("en-de", "Dear Anna,", None),
         ),
     ],
 )

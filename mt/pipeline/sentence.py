@@ -33,6 +33,7 @@ from mt.pipeline.variants import (
 from mt.text import casing, names, places, protect, repetition, segment, titles
 from mt.text.alignment import Range, ranges_between, split_ranges
 from mt.text.clauses import clause_ranges
+from mt.text.measures import read_measure
 from mt.text.segment import TextPart
 from mt.text.terms import without_copies
 from mt.text.typography import QUOTES, lost_quotations, write_quotations
@@ -64,6 +65,9 @@ async def translate_sentence(
     if analysis.without_search:
         return (analysis.without_search,)
     kept, terms = analysis.kept, analysis.terms
+    if not (kept or terms) and (measure := read_measure(sentence, context.source, context.target)):
+        contents = await translate_sentence(measure.content, context, is_part=True)
+        return tuple(with_text(one, measure.write(one.text)) for one in contents)
     if divided := _divide_at_label(sentence, context, kept):
         return await _translate_parts(divided, context, kept)
     if not context.options.sample and not _is_covered(sentence, context, context.covered_length):

@@ -80,7 +80,7 @@ def likely_kinds(text: str) -> tuple[StandInKind, ...]:
         return (StandInKind.NUMBER,)
     if _NUMERIC_FORMAT.search(text) or text.startswith("%L"):  # %L1 is a number of Qt
         return (StandInKind.NUMBER,)
-    if any(map(str.isdigit, text)) and UNIT.search(text) and not is_placeholder(text):  # €5
+    if any(map(str.isnumeric, text)) and UNIT.search(text) and not is_placeholder(text):  # €5 and 1½
         return (StandInKind.NUMBER,)
     if _MEASURE.fullmatch(text):
         return (StandInKind.MEASURE,)

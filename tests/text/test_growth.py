@@ -15,6 +15,7 @@ from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
+from mt.text.measures import read_measure
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.symbols import lost_symbols, unknown_words
@@ -121,12 +122,13 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (protect.find_spans, 20_000, ["http://a⋯]", "<ref>", *UNITS[:13]]),
     (protect.find_spans, 8000, UNITS[13:]),
     (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a ", "⋯{a⋯⋯}"]),
-    (protect.find_spans, 2000, ["⋯1.⋯1st", "1.22", "{{a %(a ", "x⋯-aa⋯1", '-a "']),
+    (protect.find_spans, 2000, ["⋯1.⋯1st", "1.22", "[Name ", "[A a⋯ a", "1 ½", "{{a %(a ", "x⋯-aa⋯1", '-a "']),
     (protect.split_at_long_spans, 500, ["http://a" + "b" * 70 + " "]),
     (partial(protect.list_marker_length, language="en"), 5000, ["- - - -"]),
     (lambda text: restoration.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x "]),
     (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
+    (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
     (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/", "a⋯\u0301⋯⋯\u0316⋯"]),

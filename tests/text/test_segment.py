@@ -104,6 +104,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "⟨He said: ＂It runs.＂⟩ ⟨It runs.⟩"),
         ("zh", "⟨你好。⟩⟨世界！⟩⟨再见⟩"),
         ("zh-Hant", "⟨你好。⟩⟨世界！⟩⟨再見⟩"),
+        ("fr", "⟨2 c. à s. d'huile⟩\n⟨Ajoutez 2 c. à café de sel.⟩ ⟨Mélangez.⟩"),
         ("de-AT", "⟨Dr. Müller kam am 3. Mai.⟩ ⟨Gut.⟩"),
         ("sr-Latn", "⟨Dobar dan.⟩ ⟨Kako ste?⟩"),
         ("xx", "⟨One.⟩ ⟨Two.⟩"),

@@ -14,7 +14,7 @@ NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
     ("text", "kinds"),
     [
         *[(text, (NUMBER,)) for text in ["%d", "%1$d", "%.2f", "%(n)d", "{n}", "%L1", "%n", "€5", "-$3", "%lld"]],
-        *[(text, (NUMBER,)) for text in ("1.200,50 ₹", "{{ totalCount }}")],
+        *[(text, (NUMBER,)) for text in ("1.200,50 ₹", "{{ totalCount }}", "1½", "¾")],
         *[(text, (NUMBER,)) for text in ("{0, number, integer}", "{x:.2f}", "${age}", "{numFiles}", "#{n}")],
         *[(text, (StandInKind.MEASURE,)) for text in ("5 - 10 kg", "~ 5 mg", "5–10 dB", "1,5 µg/ml")],
         *[(text, (NAME,)) for text in ("{name}", "%{user}", "%(name)s", "%@", "{{person.name}}", "мир", "<name>")],

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.casing import as_clause, begin_with_capital, lower_capitals, lower_title_case, raise_capitals
+from mt.text.casing import as_clause, lower_capitals, lower_title_case, raise_capitals
 
 
 @pytest.mark.parametrize(
@@ -120,21 +120,3 @@ def test_clause(translation: str, clause: str, language: str, expected: str) -> 
     assert as_clause(translation, clause, language, is_first=False) == expected
     first = as_clause(translation, clause, language, is_first=True)
     assert first.lower() == expected.lower() and first[:1] == translation[:1]
-
-
-@pytest.mark.parametrize(
-    ("source", "translation", "expected"),
-    [
-        ("Filtre de date", "date filter", "Date filter"),
-        ("« Oui », dit-il", "„ja“, sagte er", "„Ja“, sagte er"),
-        ("oui", "ja", "ja"),
-        ("Das iPhone ist hier.", "iPhones are here.", "iPhones are here."),
-        ("Die Pakete von npm", "npm packages", "npm packages"),
-        ("Die Datei a.txt ist hier.", "a.txt is here.", "a.txt is here."),
-        ("Die Welt", "世界", "世界"),
-        ("Hallo Welt", "привет мир", "Привет мир"),
-        ("Hallo", "გამარჯობა", "გამარჯობა"),
-    ],
-)
-def test_a_translation_begins_with_a_capital_if_its_source_does(source: str, translation: str, expected: str) -> None:
-    assert begin_with_capital(translation, source, "en") == expected

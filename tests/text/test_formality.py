@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.formality import Formality, banned_words, formalities_of, supports_formality
+from mt.text.formality import Formality, banned_words, formalities_of
 
 LESS, MORE = Formality.LESS, Formality.MORE
 
@@ -41,8 +41,3 @@ def test_banned_words_are_those_of_the_opposite_formality() -> None:
                 assert expected not in formalities_of(f"x {word} aime", language, "", "")
     assert {"Deinem", "deiner", "euch"} <= set(banned_words("de", MORE))
     assert {"Sie", "Ihres"} <= set(banned_words("de", LESS))
-
-
-def test_languages_with_formality() -> None:
-    assert all(map(supports_formality, ("de", "de-CH", "fr")))
-    assert not any(map(supports_formality, ("en", "pt-BR", "zh")))

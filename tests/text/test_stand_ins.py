@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.text.protect import SpanKind, find_spans
-from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
+from mt.text.stand_ins import StandIn, StandInKind, StandInWords, likely_kinds, put_back, replace_spans
 
 NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
 
@@ -24,24 +24,6 @@ NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
 )
 def test_what_a_span_may_stand_for(text: str, kinds: tuple[StandInKind, ...]) -> None:
     assert likely_kinds(text) == kinds
-
-
-@pytest.mark.parametrize(
-    "placeholder",
-    [
-        *["%s", "%1$@", "{x}", "${x.y}", "#{x}", "%{x}", "⟦0⟧", ":name", "&name;", "<name>", "__x__", "[X1X]", "%(x)s"],
-        *("{{ x }}", "<%= x %>", "[[x y]]", "{x, date, short}", "<your name>"),
-    ],
-)
-def test_placeholders_are_whole_spans(placeholder: str) -> None:
-    (span,) = find_spans(f"See {placeholder} now")
-    assert (span.text, span.kind) == (placeholder, SpanKind.OPAQUE)
-    assert is_placeholder(span.text)
-
-
-@pytest.mark.parametrize("text", ["https://x.org", "foo_bar", "a.txt", "`x`", "v1.2", "Ctrl+C", "a@b.org", "50%"])
-def test_other_spans_stand_for_themselves(text: str) -> None:
-    assert not is_placeholder(text)
 
 
 @pytest.mark.parametrize(

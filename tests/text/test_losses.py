@@ -1,0 +1,222 @@
+"""Parts of a source that its translation lacks, or that the model does not know."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from mt.text.alignment import Range
+from mt.text.names import lost_names
+from mt.text.negation import is_lost
+from mt.text.places import lost_places
+from mt.text.protect import find_spans, lost_spans
+from mt.text.schedules import lost_dates, lost_ranges
+from mt.text.symbols import damaged_words, lost_symbols, unknown_words
+from mt.text.titles import lost_titled_names
+from mt.text.typography import lost_quotations
+
+FAMILY = "👩‍👩‍👧"
+KNOWN = frozenset("abcdefghijklmnopqrstuvwxyz")
+LOST: dict[str, Callable[[str, str, tuple[str, str]], Sequence[Range]]] = {
+    "names": lambda source, translation, _: lost_names(source, translation),
+    "negations": lambda *texts: [(0, len(texts[0]))] if is_lost(*texts) else [],
+    "places": lost_places,
+    "titled names": lambda source, translation, languages: lost_titled_names(source, translation, languages[0]),
+    "dates": lost_dates,
+    "ranges of days and times": lost_ranges,
+    "symbols": lambda source, translation, _: lost_symbols(source, translation),
+    "unknown words": lambda source, _, __: unknown_words(source, KNOWN),
+    "damaged words": lambda source, translation, _: damaged_words(source, translation, KNOWN),
+    "quotations": lambda source, translation, _: lost_quotations(source, translation),
+    "spans": lambda source, translation, _: [
+        (span.begin, span.end) for span in lost_spans(find_spans(source), translation)
+    ],
+}
+ROWS: dict[str, list[tuple[str, str, str]]] = {
+    "names": [
+        ("", "Kontakt: ⟨Hans Müller⟩", "Contact: Hans garbage"),
+        ("", "Bitte Anna und ⟨Hans P. Fischer⟩ rufen.", "Call Anna and Hans."),
+        ("", "Ask ⟨Pierre Lefèvre⟩'s boss.", "Frag seinen Chef."),
+        ("", "Ask ⟨Hans Müller⟩.", "Frag Johann Müller."),
+        ("", "Tom and ⟨Mary Brown⟩ sleep.", "Tom und Maria Brown schlafen."),
+        ("", "Heute hat Anna Geburtstag.", "Today is her birthday."),
+        ("", "Tell Anna Monday is fine.", "Sag Anna, Montag ist gut."),
+        ("", "Weil Martin der Bauer ist und Karl König wurde", "Because Martin is the farmer and Karl became king"),
+        ("", "The Martin Family and the Robert Schools", "Familie Martin und die Schulen von Robert"),
+        ("", "La Caroline du Nord, Louis XIV et Alexandre Ier", "North Carolina, Louis the Great and Alexander I"),
+        ("", "Send Michael Invoices. Did Anna Tell you?", "Sende Michael Rechnungen. Sagte Anna es?"),
+    ],
+    "negations": [
+        ("en de", "⟨Do not open the valve.⟩", "Öffnen Sie das Ventil."),
+        ("en de", "Do not open the valve.", "Öffnen Sie das Ventil nicht."),
+        ("en de", "This isn't possible.", "Das ist unmöglich."),
+        ("en de", "He is nice, isn't he?", "Er ist nett, oder?"),
+        ("en de", "He didn't come until Friday.", "Er kam erst am Freitag."),
+        ("en de", "⟨Do not use it without oil.⟩", "Verwenden Sie es ohne Öl."),
+        ("en fr", "The file could not be read.", "Impossible de lire le fichier."),
+        ("en fr", "⟨I never smoke.⟩", "Je fume."),
+        ("de en", "Das ist nicht nur gut, sondern billig.", "It is good and cheap."),
+        ("de en", "⟨Er hat keine Zeit.⟩", "He has time."),
+        ("fr en", "N'est-ce pas joli ?", "Pretty?"),
+        ("fr de", "⟨Je ne l'ai pas vu.⟩", "Ich habe ihn gesehen."),
+        ("en ja", "Do not run.", "走る。"),
+    ],
+    "places": [
+        ("de en", "Unser Büro in ⟨Zürich⟩ ist zu.", "Our office is closed."),
+        ("de en", "Unser Büro in Zürich ist zu.", "Our office in Zurich is closed."),
+        ("de en", "Unser Büro in Zürich ist zu.", "Our Zürich office is closed."),
+        ("en de", "⟨Lower Saxony⟩ and ⟨Rome⟩", "Römer und Saxonie"),
+        ("en fr", "Munich Airport and london", "L'aéroport"),
+        ("en fr", "⟨Lyon⟩ and Berlin-Mitte", "La ville"),
+        ("fr de", "De l'eau de Cologne de ⟨Cologne⟩", "Wasser"),
+        ("en ja", "Munich", "ミュンヘン"),
+    ],
+    "titled names": [
+        ("en", "Dear Mr ⟨Smith⟩,", "Sehr geehrte Frau,"),
+        ("en", "Dear Mr Smith,", "Lieber Smith,"),
+        ("en", "Mr President, thank you.", "Herr Vorsitzender, danke."),
+        ("en", "Mr. Lee and Ms ⟨O'Neill⟩", "Lee und sie"),
+        ("en", "Mr ⟨Bean⟩ is funny.", "Er ist lustig."),
+        ("de", "Frau Kleins Auto", "Klein's car"),
+        ("de", "Frau ⟨Klein⟩s Auto und Frau ⟨Jonas⟩", "a car"),
+        ("de", "Mit einem Herr ⟨Lee⟩, einer Frau Anfang 40", "with a Mr"),
+        ("de", "Danke, Herr Lehrer", "Thank you, teacher"),
+    ],
+    "dates": [
+        ("fr en", "La loi (⟨mars 2010⟩) et ⟨lundi 2 mai 2011⟩", "The law (mar 2010) and on 2, 2011"),
+        ("fr en", "La loi (mars 2010)", "The law (March 2010)"),
+        ("en de", "⟨May 3⟩, the march of 2010", "das Jahr 2010"),
+        ("en de", "of ⟨May 2011⟩", "vom 1. Mai 2011"),
+        ("de en", "am 21. März", "on March 21st."),
+        ("en it", "May 3", "Tre"),
+    ],
+    "ranges of days and times": [
+        ("de en", "Offen ⟨Mo–Fr⟩", "Open"),
+        ("de en", "⟨Di-Do⟩ 9 Uhr", "Open 9"),
+        ("de fr", "Mo-Fr: 9", "lundi au vendredi : 9"),
+        ("de en", "⟨Montag bis Freitag⟩: 9", "Monday, on Friday: 9"),
+        ("de en", "Mo.–Do.", "Monday through to Thursdays"),
+        ("en de", "Open Mon-fri", "Offen"),
+        ("de fr", "⟨mo–freitag⟩", ""),
+        ("en de", "The Mon-Fri plan", "Der Mon-Fri-Plan"),
+        ("en de", "`Mon-Fri` and x.org/Mon-Fri, 9:00-17:00.txt", ""),
+        ("fr de", "du ⟨mardi au samedi⟩", "samstags"),
+        ("de zh", "Offen Mo–Fr", "周一至周五开放"),
+        ("de zh", "Offen ⟨Mo–Fr⟩", "开放"),
+        ("cs en", "Po–Pá", "Open"),
+        ("de en", "Wi-Fi, Jean–Luc, so–lala, die Sommer–Dose, Mo-Di-Do", ""),
+        ("en de", "The sun to see, a mon–ey, Sat-nav, wed-lock, Sunday–", ""),
+        ("de fr", "⟨8:30–17:00 Uhr⟩", "8h30–17h0"),
+        ("de fr", "8:30–17:00 Uhr", "8 h 30 à 17 h"),
+        ("de fr", "⟨8:00–12:00⟩", "8:00-12 h 00"),
+        ("de fr", "⟨Mo–Fr⟩ ⟨8:00–12:00⟩", "8:00–12:00"),  # both, because few survive alone
+        ("de en", "⟨Mo–Fr⟩ 8:00–12:00", "8:00–12:00"),
+        ("en de", "9:00 - 17:00", "9:00–17:00"),
+        ("en de", "3:1-4:2, 1:00:00–2:00:00, 2024-05-06", ""),
+        ("en de", "⟨mon-fri⟩ 9:00", ""),  # days in lower case before a time
+        ("en de", "⟨mon-fri⟩: 9", ""),
+        ("en de", "sun-sat is", ""),
+    ],
+    "symbols": [
+        ("", "Apply ⟨10 mV⟩.", "10 MV anwenden."),
+        ("", "It is ⟨500 nm⟩.", "Es ist 500 Uhr."),
+        ("", "a room of ⟨20 m²⟩", "ein Raum von 20 qm"),
+        ("", "a ⟨5 kΩ⟩ resistor", "ein 5 k\ufffd Widerstand"),
+        ("", "⟨3 µg/ml⟩ and ⟨4 µg/ml⟩", "3 µg/ml"),
+        ("", "⟨12 kWh⟩ at ⟨200 MB/s⟩", "12 KWh bei 200 Mb/s"),
+        ("", "⟨90 °F⟩", "90 Grad"),
+        ("", "Take ⟨~ 5 mg⟩.", "Nimm 5 mg."),
+        ("", "Il y a ⟨1 500 km⟩.", "There are 1,500."),
+        ("", "2.5 kg", "2,5 Kilo"),  # the separator may be another
+        ("", "2.5 kg", "2,5 kg"),
+        ("", "⟨12 V⟩ or ⟨230 V⟩", "12 au ou 230 V"),
+        ("", "⟨5–10 dB⟩ louder", "5 10 lauter"),
+        ("", "⟨5 - 10 kg⟩", "5:10 kg"),
+        ("", "5 - 10 kg", "5 bis 10 kg"),
+        ("", "von ⟨5—10 mm⟩", "from 5 10 mm"),
+        ("", "Drink ⟨1.5–2 l⟩ of it.", "Trink 1,5-2 davon."),
+        ("", "5 to 10 kg", "5–10 kg"),
+        ("", "⟨10–15 kW⟩ and ⟨5 kW⟩", "10–15 kW"),
+        ("", "My ⟨iPhone⟩ and GitHub", "Mein IchPhone und GitHub"),
+        ("", "Die MitarbeiterInnen der ⟨GmbH⟩", "The employees of the LLC"),
+        ("", "⟨EN 60335-1⟩ and ISO 9001", "60335-1 und ISO 9001"),
+        *(("", text, "") for text in ("He left at 5 pm.", "Il est 2 h.", "in the 1970s", "3 pcs, 4 Stk. and 5 J.")),
+        *(("", text, "") for text in ("5 m'a dit", "See Figure 3.", "ROOM 101", "Mr.Smith and Monday.Peter", "Wi-Fi")),
+    ],
+    "unknown words": [
+        ("", "He says ⟨привет мир⟩, twice.", ""),
+        ("", "⟨नमस्ते⟩ and Señor", ""),  # one unknown letter of five is no unknown word
+        ("", "naïve – “café” 5 €", ""),
+        ("", "a ⟨d\ufffdg⟩ \ufffd here", ""),
+    ],
+    "damaged words": [
+        ("", "The ⟨dọg⟩ sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo."),
+        ("", "une coïncidence", "a coincidence"),  # a word that the model knows
+        ("", "a ⟨naïve⟩ ⟨ŝanĝi⟩, une voix ⟨aiguë⟩", "a nave ani, eine aigu?"),
+        ("", "The word ⟨" + "ა" * 2000 + "⟩ is" + " ." * 2000, "The word is" + " ." * 2000),  # linear time
+        ("", "The ⟨DỌG⟩ sleeps.", "Der DOG schläft."),
+        ("", "The dog 住sleeps.", "Der Hund schläft."),
+    ],
+    "quotations": [
+        ("", 'Press "⟨Save⟩" or "⟨Save as⟩".', "Drücken Sie „Speichern“."),
+        ("", '"⟨Why?⟩" she asked. "⟨No⟩," he said.', "„Warum? fragte sie. „Nein“, sagte er."),
+        ("", "« ⟨Oui⟩ », « ⟨Non⟩ ». Et l'« ⟨eau⟩ »", '"Yes", "No" and water'),
+        ("", "\"He said '⟨I am here⟩' again\"", '"Er sagte: Hier."'),
+        ("", "« ⟨a.txt⟩ » (2 Mo)", 'Die "a.txt" (2 MB")'),
+        ("", 'Press "Save" or "Open".', '"Speichern" oder "Öffnen".'),
+        ("", "The dogs' and the cats' house isn't 5\" by 6\".", "Das Haus."),
+    ],
+    "spans": [
+        ("", "12 men, 12:30", "12 Männer, 12:30"),
+        ("", "⟨12⟩ men, ⟨12:30⟩", "Zwölf Männer, 12.30 Uhr"),
+        ("", "5 percent", "5 %"),
+        ("", "⟨5%%⟩ done", "5% fertig"),  # of printf
+        ("", "3. Mann", "the 3rd man"),
+        ("", "2 men and two dogs", "2 Männer und 2 Hunde"),  # a number may occur more often
+        ("", "5-10 dB or 5–10 dB", "5 bis 10 dB oder 5-10 dB"),
+        ("", "⟨5-10⟩ dB", "5 dB"),
+        ("", "à 14 h 30", "um 14:30 Uhr"),
+        ("", "at 14:30 and 15:00", "à 14 h 30 et 15 h"),
+        ("", "a score of ⟨25:23⟩", "un score de 25h23"),
+        ("", "⟨2024-05-06⟩", "2024 05 06"),
+        ("", "n° 12, n° 2026-0042", "#12, #2026-0042"),
+        ("", "⟨#12⟩", "12"),
+        ("", "⟨@a⟩", "@a @a"),
+        ("", "⟨@anna⟩ @anna_b", "@anna_b"),
+        ("", "⟨{x}⟩ ⟨{x}⟩", "{x}"),
+        ("", "A **dog**, *now*", "Ein **Hund,** „*jetzt“*"),
+        ("", "⟨**⟩A dog⟨**⟩, *now*", "** Ein Hund,** *jetzt *"),
+        ("", "A ⟨**⟩dog⟨**⟩ ⟨*⟩now⟨*⟩", "Ein ** Hund*"),
+        ("", "%s's house, %s", "%ss Haus, %s"),
+        ("", "The %1$d of %s", "Le %1$d d'%s"),
+        ("", "$USER$'s letter", "$USER$s Brief"),
+        ("", "⟨$name⟩'s letter", "$names Brief"),  # another variable
+        ("", "The house of :name", "La maison d':name"),
+        ("", "⟨%s⟩ of %sx", "%sx von"),
+        ("", "⟨👩⟩", FAMILY),
+        ("", "It costs 1,200.50 euros.", "Es kostet 1.200,50 Euro."),
+        ("", "It costs ⟨7.50⟩ euros.", "Es kostet 750 Euro."),
+        ("", "It costs ⟨7.50⟩ euros.", "Es kostet 7.40 Euro."),
+        ("", "from 12:00 to ⟨1:05⟩", "de 12h00 à 1h0"),
+        ("", "Use ⟨4.6.2⟩ now", "4,6.2"),  # a version keeps its dots
+        ("", "⟨1.5e-3⟩ or 6.02E23, not 1.5", "1,5e-3 oder 6.02E23, nicht 1,5"),
+    ],
+}
+"""Languages, the source with its lost parts in angle brackets, and the translation."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "languages", "marked", "translation"), [(kind, *row) for kind, rows in ROWS.items() for row in rows]
+)
+def test_lost_parts(kind: str, languages: str, marked: str, translation: str) -> None:
+    source = re.sub("[⟨⟩]", "", marked)
+    first, _, second = languages.partition(" ")
+    ranges = LOST[kind](source, translation, (first, second))
+    assert [source[begin:end] for begin, end in ranges] == re.findall("⟨(.*?)⟩", marked)
+
+
+def test_nothing_is_lost_in_kept_ranges_and_in_copies() -> None:
+    assert lost_ranges("Open Mon-Fri", "", ("en", "de"), [(5, 12)]) == []
+    assert lost_quotations('Press "Save".', "Drücken.", [(0, 13)]) == []
+    for source in ("3 µg/ml and ~ 5 mg", "12 V or 230 V", "5 - 10 kg", "My iPhone and EN 60335-1", "Il y a 1 500 km."):
+        assert lost_symbols(source, source) == []

@@ -1,0 +1,362 @@
+"""Translations that are mended: numbers, days, titles, quotation marks and other parts of their sources."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from mt.text.casing import begin_with_capital
+from mt.text.negation import mend_prohibitions
+from mt.text.numbers import mend_numbers
+from mt.text.places import write_places
+from mt.text.protect import find_spans
+from mt.text.schedules import mend_names, mend_ranges
+from mt.text.titles import write_titles
+from mt.text.typography import (
+    join_numbers,
+    mend_marks,
+    restore_no_break_spaces,
+    space_guillemets,
+    unify_quotes,
+)
+from tests.text.changes import before_and_after
+
+
+def of_pair(mend: Callable[[str, str, tuple[str, str]], str]) -> Callable[[str, str, str], str]:
+    """Return a function that has two languages in one string, such as `en de`."""
+
+    def mend_translation(source: str, translation: str, languages: str) -> str:
+        first, second = languages.split()
+        return mend(source, translation, (first, second))
+
+    return mend_translation
+
+
+MENDED: dict[str, Callable[[str, str, str], str]] = {
+    "numbers": of_pair(mend_numbers),
+    "prohibitions": of_pair(mend_prohibitions),
+    "days and months": of_pair(mend_names),
+    "ranges of days and times": of_pair(mend_ranges),
+    "titles": of_pair(write_titles),
+    "places": of_pair(partial(write_places, fixed=[("ACME Munich", "ACME Munich")])),
+    "a capital at the beginning": lambda source, translation, _: begin_with_capital(translation, source, "en"),
+    "spaces in numbers": lambda source, translation, _: join_numbers(translation, find_spans(source)),
+    "no-break spaces": restore_no_break_spaces,
+    "quotation marks": lambda source, translation, language: unify_quotes(translation, find_spans(source), language),
+    "guillemets": space_guillemets,
+    "marks at the end": mend_marks,
+}
+ROWS: dict[str, list[tuple[str, str, str]]] = {
+    "numbers": [
+        # the marks of the target language
+        ("de en", "3,50 € 1.234 €", "⟨3,50→3.50⟩ € ⟨1.234→1,234⟩ €"),
+        ("en de", "see Art. 3.1 g, max. 4.1 g", "siehe Art. 3.1 g, max. ⟨4.1→4,1⟩ g"),
+        ("en de", "Max. 2.5 m, see Fig. 3.1 kg", "Max. ⟨2.5→2,5⟩ m, ⟨3.1→3,1⟩ kg"),
+        ("de en", "7.900.000 am 12.10.2026", "⟨7.900.000→7,900,000⟩ on 12.10.2026"),
+        ("de en", "Server 192.168.100.200", "server 192.168.100.200"),
+        ("de fr", "1.234.567,89", "⟨1.234.567,89→1\u00a0234\u00a0567,89⟩"),
+        ("de nl", "1.234,5", "⟨1,234.5→1.234,5⟩"),
+        ("de-CH en", "1.234,5", "1.234,5"),  # the marks of Switzerland are others
+        ("fr en", "1\u202f250,75 €", "⟨1\u00a0250,75→1,250.75⟩ €"),
+        ("en de", "$1,234.56 USD 3.5", "⟨$1,234.56→$1.234,56⟩ USD ⟨3.5→3,5⟩"),
+        ("en de", "1\u202f234.5 kg", "1\u202f⟨234.5→234,5⟩ kg"),  # of the International System
+        ("en de", "1,234 ratings of 1,100 people", "⟨1,234→1.234⟩ Noten von ⟨1,100→1.100⟩"),
+        ("en de", "line 1,234 is, rows 1,235, 100,200 has", "1,234, 1,235, 100,200"),
+        ("en de", "at 4.50", "für 4,50"),
+        ("en de", "version 2.5 costs $2.5", "2.5 kostet $2.5"),  # a version and a price
+        ("en de", "version 1.234.56", "1.234.56"),
+        ("en ja", "2.5 kg", "2.5 kg"),
+        *(("en de", text, text) for text in ("rgb(255,128,255)", "https://x.org/?s=100,200", "\\d{1,300} (100,200)")),
+        *(("de en", text, text) for text in ("0.125 kg", "Tel. 089.123.456", "x-1.234.pdf")),
+        ("en de", "802.11g, Figure 2.3 A", "802.11g, Abbildung 2.3 A"),
+        ("en de", "a town (10,000 people), f(1,000)", "⟨(10,000→(10.000⟩ Menschen), f(1,000)"),
+        ("de en", "Es bildeten 10.000 Menschen", "⟨10.000→10,000⟩ people formed"),
+        ("en de", "add 2.5 g, 2.5-3.5 kg", "⟨2.5→2,5⟩ g, ⟨2.5-3.5→2,5-3,5⟩ kg"),
+        ("en xx", "2.5 kg", "2.5 kg"),  # an unknown language
+        ("en de", "$1.5 billion, 1 billion, 2 million", "$1,5 ⟨Million,→Milliarden,⟩ 1 ⟨Billion→Milliarde⟩"),
+        ("fr en", "le 21e et le 3e", "the ⟨21th, 3th, 11st→21st, 3rd, 11th⟩"),
+        # ranges and hyphens
+        ("en de", "Wait 2 - 3 days.", "Warte ⟨2:3→2 - 3⟩ Tage."),
+        ("en de", "a 2 – 3", "a 2 ⟨--→–⟩ 3"),
+        ("en de", "2 - 3, 2:3", "2:3, 2:3"),
+        ("en de", "They won 3 - 1.", "Sie gewannen 3:1."),  # a score
+        ("en de", "Defeated 1-3.", "Verlor 1:3."),
+        ("en de", "Sat 10:00–16:00", "Sa, ⟨10:00, 16:00→10:00–16:00⟩"),
+        ("en de", "It is open 9-5.", "Es ist ⟨9:5→9-5⟩ offen."),
+        ("de en", "9-17 Uhr", "⟨9 -- 17→9-17⟩ o'clock"),
+        ("en de", "on 2020-10-12", "am 10:12"),
+        ("en de", "1,234 results of 12", "⟨1.234ergebnisse→1.234 ergebnisse⟩ von 12"),
+        ("en de", "delete 3 files", "⟨3-Dateien→3 Dateien⟩ löschen"),
+        ("en de", "see all 3 files", "sieh alle ⟨3-Dateien→3 Dateien⟩"),
+        ("en de", "the Kerberos 5 system", "das Kerberos 5-System"),  # a name
+        ("en de", "a 3 room flat", "eine 3-Zimmer-Wohnung"),
+        ("de en", "8:00–12:00 und 14:00–18:00", "⟨8:00 12:00→8:00–12:00⟩ 14:00–18:00"),
+        # signs of money stay
+        ("de en", "ab {preis} €", "from {preis} ⟨$→€⟩"),
+        ("de en", "12 € or 13 $", "13 $"),
+        ("de en", "12 Euro", "$12"),
+        ("de en", "50¢ Rabatt", "0.50 $ off"),
+        ("en fr", "at 10:00", "à 10 h ⟨000→00⟩"),
+        ("de en", "`$x` 12 €", "`$x` ⟨$12→€12⟩"),
+    ],
+    "prohibitions": [
+        ("en de", "It must not be opened.", "Es ⟨muss→darf⟩ nicht geöffnet werden."),
+        ("en de", "Children mustn't use it.", "⟨Müssen→Dürfen⟩ Kinder es nicht nutzen"),
+        ("en de", "I must pay and must not go.", "Ich muss zahlen und ⟨muss→darf⟩ nicht gehen."),
+        ("en de", "You must pay and must not go.", "Du musst zahlen, nicht gehen."),
+        ("en de", "You don't have to pay.", "Du musst nicht zahlen."),
+        ("en de", "It must not be opened.", "Es darf nicht geöffnet werden."),
+        ("fr de", "Vous ne devez pas l'ouvrir.", "Sie ⟨müssen→dürfen⟩ es nicht öffnen."),
+        ("fr de", "Vous devez l'ouvrir.", "Sie müssen es öffnen."),
+        ("en fr", "It must not be opened.", "Cela muss nicht"),
+        ("en de", "You must not go, but you don't have to pay.", "Du darfst nicht gehen, musst aber nicht zahlen."),
+        ("en de", "You must not wait, but have to go.", "Du darfst nicht warten, aber musst gehen."),
+        ("en de", "I must not go, but I have to wait.", "Ich ⟨muss→darf⟩ nicht gehen, muss warten."),
+        ("en de", "It must not be hot.", "Es muss kalt sein."),
+        ("fr de", "Il ne faut pas rester.", "Man ⟨muss→darf⟩ nicht bleiben."),
+        ("fr de", "Vous n'avez pas besoin de rester.", "Sie müssen nicht bleiben."),
+    ],
+    "days and months": [
+        ("en fr", "on Tuesday, 5 May", "le ⟨dimanche→mardi⟩ 5 mai"),
+        ("en de", "Mondays in March", "⟨Dienstags→Montags⟩ im ⟨Mai→März⟩"),
+        ("en de", "I may come on Monday or Friday.", "Ich komme am Montag."),
+        ("en it", "on Tuesday", "di domenica"),
+        ("en de", "(March 2010), on May 3rd, 2027", "⟨(March→(März⟩ 2010), am ⟨May 3rd,→3. Mai⟩ 2027"),
+        ("fr en", "le lundi 1er mars 2010", "on ⟨lundi 1er mars→Monday, March 1,⟩ 2010"),
+        ("de fr", "Montag, 1. März, im Mai 2010", "le ⟨Montag, 1. März,→lundi 1er mars,⟩ en ⟨Mai→mai⟩ 2010"),
+        ("fr de", "lundi 2 mars 2026", "⟨lundi 2 mars→Montag, 2. März⟩ 2026"),
+        ("en de", "March 5:30, the May", "March 5:30, der May"),
+    ],
+    "ranges of days and times": [
+        ("de en", "Mo.-Do. 9, Sa–So", "⟨Mo.-Do.→Mon–Thu⟩ 9, ⟨Sa–So→Sat–Sun⟩"),
+        ("en fr", "Mon-Fri or Tue–Wed.", "⟨Mon–Fri→lun.–ven.⟩ ou ⟨Tue–Wed.→mar.–mer.⟩"),
+        ("de fr", "Montag bis Freitag", "le ⟨Montag bis Freitag→lundi au vendredi⟩"),
+        ("fr de", "lundi-jeudi et lun. au ven.", "⟨Lundi-jeudi→Montag bis Donnerstag⟩ und ⟨lun. au ven.→Mo–Fr.⟩"),
+        ("en de", "Mon-Fri, x.org/Mon-Fri, `Mon-Fri`", "⟨Mon-Fri,→Mo–Fr,⟩ x.org/Mon-Fri, `Mon-Fri`"),
+        # not ranges of days or hours
+        *(
+            ("en de", text, text)
+            for text in ("sat-sun@x.org", "{Mon-Fri}", "a sat – Sun", "sat to sun", "mon-fri", "Mon-Mon")
+        ),
+        *(
+            ("de en", text, text)
+            for text in (
+                "info@mo-fr.de",
+                "de-DE, fr-FR und en-US",
+                "fr-di",
+                "so bis di",
+                "so-so",
+                "So - do it",
+                "DE-FR",
+                "X.Mo-Fr.y",
+            )
+        ),
+        *(("fr en", text, text) for text in ("mer à mer", "mar à mer", "Mar-mar")),
+        *(
+            ("en fr", text, text)
+            for text in (
+                "x.org/10:15-11:20",
+                "10:15-11:20.txt",
+                "1:43 - 1:64",
+                "1:10 - 1:20, open",
+                "I am at 16:10-21:09",
+            )
+        ),
+        ("fr de", "Ouvert lun-ven.", "Offen ⟨lun-ven.→Mo–Fr.⟩"),
+        ("en de", "Mon-Fri. 9", "⟨Mon-Fri.→Mo–Fr⟩ 9"),
+        ("en fr", "Open 8:00-9:30", "Ouvert ⟨8:00-9:30→8h–9h30⟩"),
+        ("en fr", "Sundays 8:00-9:30", "dimanche ⟨8:00-9:30→8h–9h30⟩"),
+        ("en de", "MONDAY-FRIDAY 9", "⟨MONDAY-FRIDAY→MONTAG BIS FREITAG⟩ 9"),
+        ("de fr", "8:30–17:00 Uhr", "⟨8:30-17:00 Uhr→8h30–17h⟩"),
+        ("de en", "8:30–17:00 Uhr", "8:30–17:00⟨ Uhr→⟩"),
+        ("de de", "Mo-Fr 8:30–17:00 Uhr", "Di-Fr 8:30–17:00 Uhr"),
+        ("de cs", "Mo–Fr", "Mo–Fr"),
+        ("de en", "Mo–Fr", "Mon–Fri, Do-So"),  # not of the source
+        ("en fr", "from 9:00 to 17:00", "de 9:00 à 17:00"),
+    ],
+    "titles": [
+        ("en de", "Mr Smith called.", "⟨Mr→Herr⟩ Smith rief an."),
+        ("en de", "Please ask Mr. Smith's wife.", "Frag ⟨Mr.→Herrn⟩ Smiths Frau."),
+        ("en de", "I met Mr Smith.", "Ich traf Herr Smith."),
+        ("en de", "I spoke with Mr Dr. Lee.", "Ich sprach mit ⟨Mr→Herrn⟩ Dr. Lee."),
+        ("en de", "Is Mr Lee in, or Mrs Lee?", "Ist ⟨Mr→Herr⟩ Lee da oder ⟨Mrs→Frau⟩ Lee?"),
+        ("en de", "Dear Mr Lee,", "Sehr ⟨geehrte Frau→geehrter Herr⟩ Lee,"),
+        ("en de", "Dear Ms Lee,", "⟨Lieber→Liebe Frau⟩ Lee,"),
+        ("en de", "Good morning Mr Lee!", "Guten Morgen ⟨→Herr ⟩Lee!"),
+        ("en de", "Mr and Mrs Lee sleep.", "⟨Mr→Herr⟩ und ⟨Mrs→Frau⟩ Lee schlafen."),
+        ("en de", "This is Mr Lee.", "Das ist ⟨Mr-Lee.→Herr Lee.⟩"),
+        ("en de", "By Mr Lee", "Von ⟨Mr→Herrn⟩ Lee"),
+        ("en de", "Last week Mr Lee came.", "Letzte Woche kam ⟨Mr→Herr⟩ Lee."),
+        ("en de", "Last week Mr Jo Lee was ill.", "Letzte Woche war ⟨Mr→Herr⟩ Jo Lee krank."),
+        ("en de", "I saw Mr Lee play.", "Ich sah ⟨Mr→Herrn⟩ Lee spielen."),
+        ("en de", "I like Mr. Bean and Ms Marvel.", "Ich mag Mr. Bean und Ms Marvel."),
+        ("de en", "Frau Kleins Auto", "⟨Woman→Ms⟩ Klein's car"),
+        ("de en", "Herr Klein und Frau Jonas", "Mr Klein and ⟨woman→Ms⟩ Jonas"),
+        ("de en", "Jede Frau Europas", "Every woman Europas"),
+        ("de en", "Der Herr Türkisch", "The man Türkisch"),
+        ("en de", "Mr Lee saw it.", "Lee sah es."),
+        ("en de", "Mr Lee", "⟨→Herr ⟩Lee"),
+        ("en de", "Dear Mr {a}, Dear Ms [B],", "Lieber⟨→ Herr⟩ {a}, liebe ⟨→Frau ⟩[B],"),
+        ("fr en", "Mme %s et M. {{ x }}", "⟨Mme→Ms⟩ %s and ⟨M.→Mr⟩ {{ x }}"),
+        ("en de", "Mr Hove sees KwaHove.", "KwaHove sieht ⟨Mr→Herr⟩ Hove."),
+        ("en fr", "Dear Ms Lee,", "⟨Cher Ms→Chère Madame⟩ Lee,"),
+        ("en fr", "Ms Lee is here.", "Madame Lee est là."),
+        ("en fr", "Ask Ms Lee.", "Demandez à ⟨Ms→Mme⟩ Lee."),
+        ("de en", "Frau Dr. Klein ist da.", "⟨Woman→Ms⟩ Dr. Klein is here."),
+        ("de en", "Mit Herrn Klein", "With ⟨Mrn→Mr⟩ Klein"),
+        ("de en", "Frau Klein", "Mrs. Klein"),
+        ("de en", "Mit seiner Frau Anna", "With his wife Anna"),
+        ("de en", "Herr Präsident!", "Mr President!"),
+        ("fr en", "Bonjour Madame Bovary", "Hello Madame Bovary"),
+        ("fr en", "J'ai vu M. Dupont.", "I saw ⟨M.→Mr⟩ Dupont."),
+        ("fr en", "C'est M. Dupont.", "It's ⟨M.→Mr⟩ Dupont."),
+        ("fr en", "Richard M. Stallman", "Richard M. Stallman"),
+        ("fr de", "Bonjour M. Dupont,", "Hallo ⟨M.→Herr⟩ Dupont,"),
+        ("en de", "with a Mr Lee and the Mr Fox", "mit ⟨einer Mr→einem Herrn⟩ Lee und ⟨die Mr→der Herr⟩ Fox"),
+        ("de fr", "Ein Herr Lee, eine Frau Fox", "⟨Une→Un⟩ M. Lee, ⟨un→une⟩ Mme Fox"),
+        ("en de", "Mr. J. R. Lee is in.", "⟨Mr.→Herr⟩ J. R. Lee ist da."),
+        ("de en", "Eine Frau Keller rief an.", "A ⟨woman→Ms⟩ Keller called."),
+        ("en it", "Mr Smith", "Mr Smith"),
+        ("it de", "Mr Smith", "Mr Smith"),
+    ],
+    "places": [
+        ("en de", "a train to Vienna", "ein Zug nach ⟨Vienna.→Wien.⟩"),
+        ("de fr", "in Genf und Graz", "à ⟨Genf→Genève⟩ et Graz"),
+        ("en de", "Rome", "Romes ⟨Rome→Rom⟩"),
+        ("en de", "Vienna, see vienna.example and `Vienna`", "Wien, Vienna"),
+        ("en de", "the Munich Airport", "der Munich Airport"),
+        ("en de", "ACME Munich", "ACME Munich"),
+    ],
+    "a capital at the beginning": [
+        ("", "Filtre de date", "⟨date→Date⟩ filter"),
+        ("", "« Oui », dit-il", "⟨„ja“,→„Ja“,⟩ sagte er"),
+        ("", "oui", "ja"),
+        ("", "Das iPhone ist hier.", "iPhones are here."),
+        ("", "Die Pakete von npm", "npm packages"),
+        ("", "Die Datei a.txt ist hier.", "a.txt is here."),
+        ("", "Die Welt", "世界"),
+        ("", "Hallo Welt", "⟨привет→Привет⟩ мир"),
+        ("", "Hallo", "გამარჯობა"),
+    ],
+    "spaces in numbers": [
+        ("", "1\u202f000 dogs", "1⟨ →\u202f⟩000 Hunde"),  # of the source
+        ("", "1,234,567.50 dogs", "1⟨ →\u00a0⟩234⟨ →\u00a0⟩567,50 chiens"),  # other separators
+        ("", "in 2020 300 dogs, 1,000 cats", "en 2020 300 chiens, 1⟨ →\u00a0⟩000"),  # two numbers
+        ("", "1,500 dogs", "1 000 chiens"),  # another number
+        ("", "dogs", "1 000 chiens"),  # no number
+    ],
+    "no-break spaces": [
+        ("de", "10\u00a0km, 5 m", "10⟨ →\u00a0⟩km, 5 m"),  # unit
+        ("de", "10\u202fkm", "10⟨ →\u202f⟩km"),  # narrow
+        ("de", "1.5\u00a0km", "1,5⟨ →\u00a0⟩km"),  # decimals
+        ("de", "5\u00a0% 3\u00a0€", "5⟨ →\u00a0⟩% 3⟨ →\u00a0⟩€"),  # percent and currency
+        ("de", "10\u00a0km", "12 km"),  # other number
+        ("de", "page\u00a05", "Seite⟨ →\u00a0⟩5"),  # before a number
+        ("fr", "No\u00a01: why?", "No⟨ →\u00a0⟩1⟨ →\u202f⟩: pourquoi⟨ →\u202f⟩? Oui⟨ →\u202f⟩!"),  # French marks
+        ("fr-CA", "\u00a0", "«⟨ →\u00a0⟩oui⟨ →\u00a0⟩»"),  # guillemets
+        ("fr", "\u00a0", "oui :) ?x"),  # smiley
+        ("de", "\u00a0", "ja ?"),  # German marks
+    ],
+    "quotation marks": [
+        ("de-AT", '"a" and "b"', '„a“ und ⟨"b"→„b“⟩'),
+        ("de", '"a" and "b"', '⟨"a"→„a“⟩ und ⟨("b")→(„b“)⟩'),
+        ("de", '"a."', '"a.'),
+        ("de", '"Hallo"', '⟨sagte:"Hallo"→sagte:„Hallo“⟩'),
+        ("de", 'Enter ""', 'Geben Sie "" ein'),
+        ("de", 'alt="x"', 'alt="x"'),
+        ("de", '"a": "b"', '"a": "b"'),
+        ("de", '5" by 7"', '5" mal 7"'),
+        ("de-CH", '"a"', '"a"'),
+        ("de", '"a", "b"', '⟨„a",→„a“,⟩ „b“'),
+        ("fr", '"a" and "b"', '⟨"a"→«a»⟩ et « b »'),
+        ("fr", '"a" and "b"', '"a" et "b"'),
+        ("de", '"a" and 5"', '„a“ und 5"'),
+        ("de", '"a" and open("x y")', '„a“ und open("x y")'),
+    ],
+    "guillemets": [
+        ("fr", 'Open "%s"', "Ouvrir ⟨«%s→« %s⟩ »"),
+        ("fr-CA", 'Open "a", "b"', "Ouvrir « ⟨a», «b»→a », « b »⟩"),
+        ("fr", "Open «x»", "Ouvrir «x»"),
+        ("de-CH", 'Open "a"', "Öffne «a»"),
+        ("fr", 'Open "a"', "Ouvrir « a »"),
+        ("fr", "« Back", "« Retour"),
+    ],
+    "marks at the end": [
+        ("en", "Hallo, Tom!", "Hello, ⟨Tom.→Tom!⟩"),
+        ("en", "Das ist {a}!", "It is ⟨{a}→{a}!⟩"),
+        ("fr-CA", "Stop?!", "⟨Arrête.→Arrête ?!⟩"),
+        ("fr", "What?! Who?", "Quoi ⟨? !→?!⟩ Qui ?"),
+        ("en", "Total (TVA)", "Total ⟨( VAT)→(VAT)⟩"),
+        ("en", "Total ( TVA)", "Total ( VAT)"),
+        ("fr", "Stop!!!", "Arrête ⟨!!→!!!⟩"),
+        ("de", "Stop!", "⟨Halt!!!→Halt!⟩"),
+        ("de", "“What?!” she said. “No!!”", "⟨„Was?“→„Was?!“⟩ sie sagte. ⟨„Nein!“→„Nein!!“⟩"),
+        ("de", "Hi Tom,", "⟨Hallo, Tom→Hallo Tom,⟩"),
+        ("en", "« Oui », dit-il.", '⟨"Yes,→"Yes,"⟩ he says.'),
+        ("fr", "You need this:", "Il faut ⟨ceci.→ceci :⟩"),
+        ("de", "Go!", "Gehst du?"),
+        ("en", "Assieds-toi !", "Sit ⟨down.→down!⟩"),
+        ("en", "Er rief: „Hilfe!“", 'He called, ⟨"Help."→"Help!"⟩'),
+        ("en", "Warum „ja“?", "Why ⟨“yes”.→“yes”?⟩"),
+        ("de", "Sit down.", "Setz dich!"),
+        ("de", "Why?", "Warum…"),
+        ("de", "Hello :)", "Hallo :)"),
+        ("de", "It is good—no doubt.", "Es ist gut ⟨-kein→– kein⟩ Zweifel."),
+        ("de", "It is - in short - good.", "Es ist ⟨–kurz –gut.→– kurz – gut.⟩"),
+        ("de", "Use -v or pre-war - or not", "Nutze -v - oder -x"),
+        ("de", "Use -help - or not", "Nutze -help oder nicht"),
+        ("en", "Vor- und Nachname", "first -name"),
+        ("fr", "It is.", "⟨C'est ;→C'est.⟩"),
+        ("en", "Es heißt „Haus“.", 'It is ⟨"house.→"house".⟩'),
+        ("en", "Er sagt: „Ja.“", 'He says: ⟨"Yes.→"Yes."⟩'),
+        ("fr", "It is “home”", "C'est « maison⟨→ »⟩"),
+        ("de", "(It is home.)", "(Das ist ⟨Heimat.→Heimat.)⟩"),
+        ("de", "(It is [home].", "(Das ist Heimat."),
+        ("de", "(He said “go”)", "(Er sagte „los"),  # two marks are open
+        ("de", "Do you know x.org/?a=1?", "Kennst du ⟨x.org/?a=1→x.org/?a=1?⟩"),
+        ("fr", '"Tom" and "New York" win.', '"Tom" et ⟨New→"New⟩ York" gagnent.'),
+        ("fr", '"Tom" and "Al" win.', '"Tom" et ⟨"Al→"Al"⟩ gagnent.'),
+        # What looks like a lost mark and is none
+        ("de", "“Tom” saw a 5 inch TV.", 'Tom sah ein 5" TV.'),
+        ("de", '"a" and "b"', '"ab" und ⟨"b→"b"⟩'),
+        ("de", 'I saw "Who is it?"', "Ich habe „Wer ist es?“ gesehen."),
+        ("fr", 'He asked me "Why?"', "Il m'a demandé « Pourquoi ? »."),
+        ("de", "Why (see below)?", "Warum? (siehe unten)"),
+        ("zh", "Really?", "真的吗？"),
+        ("ar", "Where?", "أين؟"),
+        ("hi", "Go!", "जाओ।"),
+        ("pl", 'Tom said "yes".', "„Tak” – powiedział Tom."),
+        ("de", "The 27 inch monitor (new)", 'Der neue 27"-Monitor'),
+        ("de", '"Why?"', "‚Warum?‘"),
+        ("de", "Great!", "Toll! 😀"),
+        ("de", "Choose!", "Wählen Sie:"),
+        ("de", "Go!", ""),
+        ("de", 'Do you know "Titanic"?', "Kennst du ⟨„Titanic“→„Titanic“?⟩"),
+        ("de", "The inline # text", "Der ⟨Inline-→Inline-Text #⟩ Text⟨ #- Text→⟩"),
+        ("de", "A 'b'", "Ein ⟨„ Haus “→„Haus“⟩ und ⟨„Hut “.→„Hut“.⟩"),
+        ("en", "A — B", "A -- Bc"),
+        ("de", "House- and", "Haus- Text"),
+        ("de", "10x faster", "⟨10x-→10x⟩ schneller"),
+        ("de", "Use '{a}'.", "Nutze ⟨„{a}“→'{a}'⟩ und ⟨' {a}'.→'{a}'.⟩"),
+    ],
+}
+"""Languages, the source, and the translation, in which `⟨a→b⟩` is a change."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "languages", "source", "marked"), [(kind, *row) for kind, rows in ROWS.items() for row in rows]
+)
+def test_translations_are_mended(kind: str, languages: str, source: str, marked: str) -> None:
+    translation, expected = before_and_after(marked)
+    assert MENDED[kind](source, translation, languages) == expected
+
+
+def test_kept_ranges_stay() -> None:
+    assert mend_numbers("take 1,234 for $2,500", "1,234 für $2,500", ("en", "de"), [(5, 10)]) == "1,234 für $2.500"
+    assert mend_ranges("Open Mon-Fri", "Offen Mon-Fri", ("en", "de"), [(5, 12)]) == "Offen Mon-Fri"
+    assert mend_names("on Tuesday", "on Tuesday", ("en", "de"), [(0, 10)]) == "on Tuesday"
+
+
+def test_amounts_of_money_are_converted_alone() -> None:
+    text = "1,234.50 2.5% €5.50 3.20 EUR"
+    assert mend_numbers(text, text, ("en", "de"), only_money=True) == "1,234.50 2.5% €5,50 3,20 EUR"

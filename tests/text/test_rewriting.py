@@ -1,0 +1,127 @@
+"""Sources that are rewritten for the model: abbreviations, numbers and times."""
+
+from collections.abc import Callable
+
+import pytest
+
+from mt.text.abbreviations import expand_abbreviations
+from mt.text.normalise import NormalisedText
+from mt.text.numbers import unify_numbers
+from tests.text.changes import before_and_after
+
+
+def unified(text: NormalisedText, languages: str) -> NormalisedText:
+    source, target = languages.split()
+    return unify_numbers(text, (source, target))
+
+
+REWRITE: dict[str, Callable[[NormalisedText, str], NormalisedText]] = {
+    "abbreviations": expand_abbreviations,
+    "numbers and times": unified,
+}
+ROWS: dict[str, list[tuple[str, str]]] = {
+    "abbreviations": [
+        ("en", "⟨Approx.→Approximately⟩ 5 km, but Approx. is none"),
+        ("en", "⟨w/o→without⟩ milk, ⟨w/→with⟩ milk, w/c, new/old W/m²"),
+        ("en-GB", "⟨No. 5→#5⟩ is free; Room ⟨No. 7, no.→#7, number⟩ 8 and ⟨no.→number⟩ 9."),
+        ("en", "I said no. No. 2,000 people, No. 12 Germans."),
+        ("en", "The fig. is ripe. See ⟨fig.→figure⟩ 3, fig.3"),
+        ("en", "⟨Mar.→March⟩ 3, 5 ⟨Dec.→December.⟩ He, (3 ⟨Nov.),→November),⟩ 3 ⟨Mar→March⟩"),
+        ("en", "dept.name, https://a.org/w/b?no.5 a@dept. org {dept.}"),
+        ("en", "See ⟨Art.→Article⟩ 5(1)(a), ⟨Sec.→Section⟩ 4 and ⟨pp.→pages⟩ 5–9 ⟨(vol.→(volume⟩ 2)"),
+        ("en", "So ⟨i.e. no.:→that is number:⟩ 5, p. X"),
+        ("en", "⟨CAUTION:→WARNING:⟩ hot. Most Important: caution, CAUTION"),
+        ("en", "24 ⟨hrs.→hours⟩ for 5 ⟨sq. m,→m²,⟩ 1 ⟨hr,→hour,⟩ 5 ⟨yr,→year,⟩ 3 ⟨in.→inches⟩ wide"),
+        ("en", "Put 5 in. Then, 5 p. people, hrs, a p., Vol. X"),
+        ("de", "⟨lt. Art.-Nr.→gemäß Artikelnummer⟩ 5 ⟨u.→und⟩ auf ⟨S.→Seite⟩ 12 im Buch"),
+        ("de", "Bei ⟨Nr.→Nummer⟩ 3, ⟨Tel.→Telefon⟩ (030) 1"),
+        ("de", "am 3. ⟨u.→und⟩ 4. ⟨d. M.,→dieses Monats,⟩ 10 ⟨Min.→Minuten⟩ lang"),
+        ("de", "500 v. Chr. ⟨(S.→(Seite⟩ 5), ⟨vgl. S.→siehe Seite⟩ 6"),
+        ("de", "Thomas S. 12 Jahre, u. ä., s. S., Nr. eins, v. K., Min. Wert, Bestell-Nr. 5"),
+        ("fr", "⟨rdv p.→rendez-vous page⟩ 12, 50 € ⟨HT, Ex.→hors taxes, Exemple⟩ : ⟨al.→alinéa⟩ 3"),
+        ("en", "I ⟨❤️→love⟩ dogs, my ❤️ and I ❤."),
+        ("fr", "⟨J'❤→J'aime⟩ Paris, Mar 5"),
+        ("en", "On ⟨Mar→March⟩ 5, at Mar Street"),
+        ("fr", "Au ⟨XVIIIe→18e⟩ ou ⟨XIXème→19e⟩ siècle, au ⟨Ve→5e⟩ siècle, le Ve"),
+        ("fr", "⟨p. ex.,→par exemple,⟩ un al. inconnu, HT, 5€HTML, p. de"),
+        ("en", "⟨Fri, Dec→Friday, December⟩ 1, ⟨Tue→Tuesday⟩ and ⟨Thu→Thursday⟩ 9–5, ⟨Sat:→Saturday:⟩ closed, Sun: 10"),
+        ("en", "The Sun is hot. Jan 5, He sat 5 hours, Wed in May, Sun, sea and sand, Dec and Oct"),
+        ("de", "⟨Mo., Di.→Montag, Dienstag⟩ und ⟨Do.→Donnerstag⟩ 8–12, ⟨Sa.→Samstag⟩ geschlossen"),
+        ("de", "am ⟨Fr,→Freitag,⟩ 5. Mai, v. 14 Tagen"),
+        ("de", "So 5 Leute, Fr. Müller, das Do und das Mi, im SO 5, do 5, Mo Klein"),
+        ("de", "am ⟨Mi. u. Do.→Mittwoch und Donnerstag⟩ frei, am ⟨Sa.→Samstag⟩ ja"),
+        ("fr", "⟨mar.→mardi⟩ 5 mai et ven., ⟨sam.→samedi⟩ 9h, la mer. 5 h"),
+        ("de", "⟨MwSt.→Mehrwertsteuer.⟩ Wir, ⟨inkl. MwSt.→einschließlich Mehrwertsteuer⟩ und ⟨ca.→etwa⟩ 5"),
+        ("de", "⟨ca.→etwa⟩\u00a03 ⟨Mio.→Millionen⟩ €. Im 19. ⟨Jh., evtl.?→Jahrhundert, vielleicht?⟩"),
+        ("de", "⟨i.d.R.→in der Regel⟩ und ⟨i. d. R.→in der Regel⟩ heißt er Jan. 2019"),
+        ("fr", "⟨RDV→rendez-vous⟩ le 5 ⟨janv.→janvier⟩ 2024, ⟨c.-à-d.→c'est-à-dire⟩ demain"),
+        ("en", "I Sat 3 exams, Sun: 5 facts, the Sun: closed, Sat. May I"),
+        ("en", "A no.: yes, Dec 5 times. Is on ⟨avg.→average.⟩ We, ⟨i.e.→that is.⟩"),
+        ("en", "⟨Mon→Monday⟩ 9 am to 5 pm, ⟨Wed→Wednesday⟩ 5:30, ⟨Sat.→Saturday⟩ June 5"),
+        ("de", "Fr. 20.50. Fr. 20–30, Fr. 20 am Tag, Mi 11 kostet, Mi 11 am besten"),
+        ("de", "Di und Fr. Blair, Mo, 5 J., So: 3"),
+        ("de", "⟨Di→Dienstag⟩ 20.30 Uhr, ⟨Do→Donnerstag⟩ 5.6., am Di. Abend"),
+        ("de", "10 ⟨Min.→Minuten.⟩ Wir, 5 ⟨Min.→Minuten.⟩ Der Zug, 5 ⟨Min.→Minuten⟩ Pause"),
+        ("de", "⟨z. T.→teilweise.⟩ Es, ⟨lt.→gemäß⟩ Der Spiegel, Lt. Kirk"),
+        ("de", "Roe v. Wade, 2020 v. 3 Jahren, Johann S. 25"),
+        ("fr", "Selon Dupont et al. 2019, mon vol. 3 amis, un vol. 20 €, la SVP, dsl"),
+        ("en", "2 ⟨tbsp.→tablespoons⟩ oil, 1 ⟨tsp→teaspoon⟩ salt"),
+        ("de", "1 ⟨TL→Teelöffel⟩ Salz und 2 ⟨EL→Esslöffel⟩ Öl"),
+        ("fr", "2 ⟨c. à s.→cuillères à soupe⟩ de sel"),
+        ("cs", "ca. 5"),
+    ],
+    "numbers and times": [
+        ("en de", "1⟨ →\u00a0⟩234⟨ →\u00a0⟩567 dogs, 5⟨ →\u00a0⟩300 €"),
+        ("fr en", "25⟨ →\u00a0⟩000 habitants, 3⟨ →\u00a0⟩000 kg, 12 345 mots"),
+        ("en de", "in 2020 300 dogs, 12 345 cats, x1 234,50"),
+        ("de en", "⟨15.30→15:30⟩ Uhr, ⟨7.05→7:05⟩ Uhr, 15.30, 15.99 Uhr"),
+        ("de en", "von ⟨9.30→9:30⟩ bis ⟨16.00→16:00⟩ Uhr, ⟨3.15→3:15⟩ - ⟨4.15→4:15⟩ Uhr"),
+        ("de en", "`15.30 Uhr` 030 123 456 789"),
+        ("de en", "am 24.12.15 Uhr"),
+        ("en de", "Open ⟨9 a.m.–5 p.m.→9:00–17:00⟩ or ⟨9am-5pm.→9:00-17:00.⟩"),
+        ("en de-AT", "from ⟨2→14:00⟩ to ⟨4:30 pm, 11-2 PM, 12 a.m.→16:30, 11:00-14:00, 0:00.⟩"),
+        ("en fr", "⟨(9 a.m.)→(9:00)⟩ At ⟨12 p.m.?→12:00?⟩ 'At ⟨5 p.m.'→17:00.'⟩"),
+        ("en fr", "`5 pm`, I am 5 amps"),
+        ("en zh", "5 pm"),
+        ("fr de", "à ⟨14h30,→14:30,⟩ de ⟨9 h→9:00⟩ à ⟨18 h 30,→18:30,⟩ 14h3, 2 h 305"),
+        ("fr de", "de ⟨9h→9:00⟩ à ⟨12h→12:00⟩ et de ⟨14 h→14:00⟩ à ⟨18 h,→18:00,⟩ de 2 h à 3 h"),
+        ("de en", "⟨8.00–12.00→8:00–12:00⟩ und ⟨14.00–18.00→14:00–18:00⟩ Uhr, 8.00–12.00"),
+        ("de en", "Am ⟨3.10.→3. Oktober⟩ um ⟨8.30→8:30⟩ Uhr, vom ⟨03.05.–05.05.→3. Mai bis 5. Mai⟩ zu"),
+        ("de en", "am 3.10.2024, in 3.1. und 3.2. am 24.12."),
+        ("fr de", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h"),
+        ("fr fr", "14h30"),
+        ("fr de", "À 15h 30⟨ →\u00a0⟩000 € volés."),
+        ("fr en", "dure 2 h 30 min, 2h30, en 24 h 12 personnes"),
+        ("en de", "May 3 until ⟨5 p.m.,→17:00,⟩ Room 3 to ⟨5 p.m.→17:00.⟩"),
+        ("en de", "12/3 until ⟨5 pm,→17:00,⟩ 24/7 pm, 1-2-3 pm, -5 pm"),
+        ("en de", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I"),
+        ("en de", "from 7:30 to ⟨7:15 pm→19:15⟩"),
+        ("en zh", "⟨$3.5m, €2bn→$3.5 million, €2 billion⟩ or ⟨£1.25B→£1.25 billion⟩"),
+        ("en de", "⟨$400k→$400,000⟩ in 2019, ⟨$80k–$1.5K,→$80,000–$1,500,⟩ 4k, $4kg, $4 k"),
+        ("en de", "⟨5:30 PM EST, 10 a.m. PT→17:30 (EST), 10:00 (PT)⟩ / ⟨1pm ET,→13:00 (ET),⟩ 2:00 ⟨GMT+1→(GMT+1)⟩"),
+        ("fr de", "⟨9h-18h, 8 h→9:00-18:00, 8:00⟩ – ⟨9 h 30,→9:30,⟩ 2 h-3 h par jour"),
+        ("en de", "12:30 CT scan, 9:30 MT Everest"),
+        ("fr en", "LE TRAIN DE 9:00 EST ANNULÉ, À 9:00 ET 14:00"),
+        ("de en", "um 14:30 Uhr ⟨MEZ→(MEZ)⟩ und 15:30 ⟨MESZ→(MESZ)⟩"),
+        ("en de", "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE"),
+        ("en de", "⟨$5/month,→$5 per month,⟩ `$5/month`, 5 m/day, ⟨3/day→3 per day⟩"),
+        ("fr de", "5 ⟨€/mois→€ par mois⟩"),
+        ("en de", "a $5 m rope, $5mm, US$5m, `$5m`"),
+    ],
+}
+"""Languages and a source, in which `⟨a→b⟩` is a change."""
+
+
+@pytest.mark.parametrize(("kind", "languages", "marked"), [(kind, *row) for kind, rows in ROWS.items() for row in rows])
+def test_sources_are_rewritten(kind: str, languages: str, marked: str) -> None:
+    source, expected = before_and_after(marked)
+    assert REWRITE[kind](NormalisedText(source), languages).text == expected
+
+
+def test_terms_stay_and_ranges_refer_to_the_original() -> None:
+    expanded = expand_abbreviations(NormalisedText("ca. 5 € MwSt. ca. 6"), "de", [(8, 13)])
+    assert expanded.text == "etwa 5 € MwSt. etwa 6"
+    assert expanded.original_range(15, 19) == (14, 17)
+    assert unify_numbers(NormalisedText("15.30 Uhr 16.30 Uhr"), ("de", "en"), [(0, 9)]).text == "15.30 Uhr 16:30 Uhr"
+    unified = unify_numbers(NormalisedText("At 5 p.m. we go"), ("en", "de"))
+    assert (unified.original_range(3, 8), unified.normalised_range(10, 12)) == ((3, 9), (9, 11))

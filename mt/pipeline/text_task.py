@@ -282,13 +282,11 @@ class TextPlanner(SentenceTranslator):
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
                 is_word = all(letter.islower() or letter.isupper() for letter in piece)
-                if (is_word and not self._fits(piece)) or self._is_untranslatable(piece, ranges):
+                if ranges or (is_word and not self._fits(piece)) or self._is_untranslatable(piece, ()):
                     yield TextPart(piece, kept=True, kept_ranges=ranges)
                 else:
                     fits = partial(self._fits, longest=1)
-                    parts = list(segment.split_long_sentence(piece, fits, self.context.source))
-                    ranges_of = split_ranges(ranges, [part.text for part in parts])
-                    yield from (replace(part, kept_ranges=own) for part, own in zip(parts, ranges_of, strict=True))
+                    yield from segment.split_long_sentence(piece, fits, self.context.source)
         if after:
             yield TextPart(after, kept=True)
 

@@ -25,7 +25,7 @@ from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
 from mt.text.span_patterns import TIME_ZONE
 from mt.text.word_tables import read_tables
 
-LONGEST_SENTENCE = 4000
+LONGEST_SENTENCE = 2000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences

@@ -565,6 +565,16 @@ def test_no_cut_parts_a_long_span() -> None:
     assert table.asked == ["one two three", "four five six"]
 
 
+def test_a_step_of_planning_does_not_encode_the_rest_of_a_long_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded, encode = list[int](), Words.encode
+    monkeypatch.setattr(Words, "encode", lambda words, text: encoded.extend([len(text)]) or encode(words, text))
+    task = Table({}).planner(longest=4).begin("go on " * 128)
+    task.plan(0)
+    first = sum(encoded)
+    task.plan()
+    assert len(task.parts) > 64 and first < sum(encoded) / 2
+
+
 @pytest.mark.parametrize(
     ("ranges", "expected"),  # of the parts "ab", "", "cde", "f"
     [

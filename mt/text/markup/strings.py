@@ -158,8 +158,8 @@ def find_tags(text: str, marks: bool = False) -> list[StringTag]:
         alone = not match["name"] or match["empty"] or name in VOID or (name in BLOCKS and not attached)
         if partner >= 0 or alone:
             tags.append(StringTag(begin, end, name, matches[partner].start() if partner >= 0 else -1))
-    taken = {place for tag in tags for place in range(tag.begin, tag.end)}
     found = _find_marks(text) if marks else []
+    taken = {place for tag in tags for place in range(tag.begin, tag.end)} if found else set[int]()
     for match in found:  # including those found within others
         begin, inner, stop, end = _bounds(match)
         found += _MARKS.finditer(text, inner, stop) if match["bbcode"] else ()

@@ -131,7 +131,7 @@ def _abbreviations(language: str) -> _Abbreviations | None:
     no_stops = (*(tables["after_number"] if language == "de" else ()), *tables.get("before_date", ()))  # 3 Mio. Euro
     return _Abbreviations(
         words={_key(name): word for table in tables.values() for name, word in table.items()},
-        pattern=re.compile(rf"(?<![\w./@{{$%#-])(?:{'|'.join(patterns)})"),
+        pattern=re.compile(rf"(?<![\w./@{{$%#–-])(?:{'|'.join(patterns)})"),
         last=re.compile(rf"(?<![\w.-])({'|'.join(_spelling(name) for name in names if name[-1] == '.')})\s*\Z"),
         undotted=re.compile(rf"(?<!\w)(?:{'|'.join(_spelling(name) for name in names if '.' not in name)})"),
         prepositions=prepositions,

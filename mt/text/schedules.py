@@ -17,12 +17,15 @@ from mt.text.word_tables import read_tables
 _TABLES = read_tables("schedules.toml")
 _DAYS = {language: (3 - (language == "de"), names.split()) for language, names in _TABLES["days"].items()}
 _LINKS, _ABBREVIATED_LINKS = _TABLES["links"], _TABLES["abbreviated_links"]
-_LINK = r"(?: ?[-–—] ?|(?: [^\W\d]+['’]?){1,3} )"
+_LINK = r"(?: ?[-–—] ?| (?:to|through(?: to)?|until|till|and|bis(?: zum)?|und|au|à|et|jusqu['’](?:au|à)) )"
 _WRITTEN_DAYS = re.compile(_TABLES["written_days"])
 _LINK_WORDS = " (?:bis|to|through|au|à) "
 _ANY_LINK = re.compile(f"[-–—]|{_LINK_WORDS}")
-_HOUR = r"([01]?\d|2[0-4]):([0-5]\d)"
-_TIMES = re.compile(rf"(?<![\w:./@–-]){_HOUR} ?[-–—] ?{_HOUR}(?: Uhr\b)?(?![\w:/@–-]|\.\w)")
+_HOUR = r"([01]?\d|2[0-4])(?::([0-5]\d))?"
+_TIMES = re.compile(  # 9:00–18:00 and 9–18 Uhr
+    rf"(?<![\w:./@–-])(?=\d?\d:|[\d –—-]{{3,9}} Uhr\b|\d\d? bis \d\d? Uhr\b){_HOUR}(?: ?[-–—] ?| bis ){_HOUR}(?: Uhr\b)?"
+    r"(?![\w:/@–-]|\.\w)"
+)
 _DIGIT = re.compile(r"\d")
 _OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b", re.IGNORECASE)
 
@@ -44,12 +47,12 @@ def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept:
     for match, numbers in _days(source, language, spans):
         days = [_patterns(target)[number] for number in numbers] if target in _DAYS else []
         # A copy is not lost: `mend_ranges` rewrites it.
-        if not re.search(rf"{_LINK.join(days)}|{_any_dash(match[0])}" if days else _WRITTEN_DAYS, translation):
+        if not re.search(rf"{_LINK.join(days)}|{_any_link(match[0])}" if days else _WRITTEN_DAYS, translation):
             lost.append(match.span())
     for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)):
-        pairs = match.group(1, 2), match.group(3, 4)
+        pairs = _clock_times(match)
         times = (rf"(?<!\d)0?{int(h)} ?(?:[:h] ?{m}|{'h' * (m == '00')})(?! ?\d)" for h, m in pairs)
-        copied = _any_dash(match[0].removesuffix(" Uhr"))
+        copied = _any_link(match[0])
         if (lost and target == "fr") or not re.search(rf"{_LINK.replace('-', '').join(times)}|{copied}", translation):
             lost.append(match.span())
     return lost
@@ -69,11 +72,13 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
     has_day = bool(written) or any(name.lower() in source.lower() for name in _DAYS.get(language, (0, ()))[1])
     for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)) if target != "de" else ():
         written[match[0]] = match[0].removesuffix(" Uhr")
+        link = {"en": " to ", "fr": " à "}.get(target, "–") if " bis " in match[0] else "–"
+        if None in match.group(2, 4) or link != "–":
+            written[match[0]] = link.join(map(":".join, _clock_times(match)))
         if target == "fr" and (has_day or _OPENING.search(source[: match.end()])):  # no ratio
-            pairs = match.group(1, 2), match.group(3, 4)
-            written[match[0]] = "–".join(f"{int(hour)}h{minute}".removesuffix("00") for hour, minute in pairs)
+            written[match[0]] = link.join(f"{hour}h{minute}".removesuffix("00") for hour, minute in _clock_times(match))
     for text, new in written.items():
-        pattern = rf"(?i)(?<![\w./@-]){_any_dash(text)}{'[.]?' * new.endswith('.')}(?![\w/@-]|\.\w)"
+        pattern = rf"(?i)(?<![\w./@-]){_any_link(text)}{'[.]?' * new.endswith('.')}(?![\w/@-]|\.\w)"
         others = find_translated_spans(translation, spans)
         outside = filter(partial(_is_outside, others), re.finditer(pattern, translation))
         translation = with_edits(translation, ((*match.span(), new) for match in outside))
@@ -185,11 +190,19 @@ def _days(source: str, language: str, spans: Sequence[ProtectedSpan]) -> Iterato
             yield match, numbers
 
 
+def _clock_times(match: re.Match[str]) -> list[tuple[str, str]]:
+    """Return the hours and minutes of a match of `_TIMES`."""
+    return [(str(int(hour)), minute or "00") for hour, minute in (match.group(1, 2), match.group(3, 4))]
+
+
 def _is_outside(spans: Sequence[ProtectedSpan], match: re.Match[str]) -> bool:
     others = (span for span in spans if span.kind is not SpanKind.NUMBER)
     return not any(span.begin < match.end() and match.start() < span.end for span in others)
 
 
-def _any_dash(text: str) -> str:
-    """Return a pattern of a text with any dash."""
-    return re.sub("[-–—]", "[-–—]", re.escape(text).replace(r"\-", "-"))
+def _any_link(text: str) -> str:
+    """Return a pattern of a text with any dash or word between two times, and any word for `Uhr`."""
+    pattern = re.sub("[-–—]", "[-–—]", re.escape(text).replace(r"\-", "-"))
+    if pattern.endswith(r"\ Uhr"):
+        pattern = pattern.removesuffix(r"\ Uhr") + "(?: (?:Uhr|o['’]clock|heures|h|[ap]m))?"
+    return pattern.replace(r"\ bis\ ", " (?:bis|to|until|à|au) ")

@@ -112,6 +112,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de fr", "⟨Mo–Fr⟩ ⟨8:00–12:00⟩", "8:00–12:00"),  # both, because few survive alone
         ("de en", "⟨Mo–Fr⟩ 8:00–12:00", "8:00–12:00"),
         ("en de", "9:00 - 17:00", "9:00–17:00"),
+        ("de en", "⟨Montag bis Freitag⟩ 9–18 Uhr", "Monday by Friday, 9-18 AM"),
+        ("de en", "⟨9–18 Uhr⟩, ⟨9 bis 18 Uhr⟩, Seite 9–18", "18 o'clock"),
         ("en de", "3:1-4:2, 1:00:00–2:00:00, 2024-05-06", ""),
         ("en de", "⟨mon-fri⟩ 9:00", ""),  # days in lower case before a time
         ("en de", "⟨mon-fri⟩: 9", ""),

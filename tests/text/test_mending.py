@@ -164,6 +164,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ),
         ("fr de", "Ouvert lun-ven.", "Offen ⟨lun-ven.→Mo–Fr.⟩"),
         ("en de", "Mon-Fri. 9", "⟨Mon-Fri.→Mo–Fr⟩ 9"),
+        ("de en", "9–18 Uhr, von 9 bis 18 Uhr", "9-18 AM, from 9 to 18 o'clock", "9:00–18:00, from 9:00 to 18:00"),
+        ("de fr", "von 9:30 bis 18 Uhr, Seite 9–18", "de 9:30 à 18, page 9–18", "de 9h30 à 18h, page 9–18"),
         ("en fr", "Open 8:00-9:30", "Ouvert ⟨8:00-9:30→8h–9h30⟩"),
         ("en fr", "Sundays 8:00-9:30", "dimanche ⟨8:00-9:30→8h–9h30⟩"),
         ("en de", "MONDAY-FRIDAY 9", "⟨MONDAY-FRIDAY→MONTAG BIS FREITAG⟩ 9"),

@@ -23,8 +23,8 @@ _LINK_WORDS = " (?:bis|to|through|au|à) "
 _ANY_LINK = re.compile(f"[-–—]|{_LINK_WORDS}")
 _HOUR = r"([01]?\d|2[0-4])(?::([0-5]\d))?"
 _TIMES = re.compile(  # 9:00–18:00 and 9–18 Uhr
-    rf"(?<![\w:./@–-])(?=\d?\d:|[\d –—-]{{3,9}} Uhr\b|\d\d? bis \d\d? Uhr\b){_HOUR}(?: ?[-–—] ?| bis ){_HOUR}(?: Uhr\b)?"
-    r"(?![\w:/@–-]|\.\w)"
+    r"(?<![\w:./@–-])(?=\d?\d:|[\d –—-]{3,9} Uhr\b|\d\d? bis \d\d? Uhr\b)"
+    rf"{_HOUR}(?: ?[-–—] ?| bis ){_HOUR}(?: Uhr\b)?(?![\w:/@–-]|\.\w)"
 )
 _DIGIT = re.compile(r"\d")
 _OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b", re.IGNORECASE)

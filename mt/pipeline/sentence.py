@@ -36,7 +36,7 @@ from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
 from mt.text.segment import TextPart
 from mt.text.terms import without_copies
-from mt.text.typography import QUOTES, lost_quotations, write_quotations
+from mt.text.typography import QUOTES, copied_quotations, lost_quotations, write_quotations
 
 LEAST_TOKENS = 18  # sources of fewer are not checked for omitted clauses: models rarely omit any; the check takes time
 # Difference of scores by which a sentence with a number must be better than the same sentence with a name: models often
@@ -103,6 +103,11 @@ async def translate_sentence(
     if not context.options.sample and (quoted := lost_quotations(sentence, best.text, kept)):
         alternatives = await _translate_quotations(sentence, quoted, best.text, context, kept) or alternatives
         best = alternatives[0]
+    may_copy = not (context.options.sample or kept or QUOTES.isdisjoint(sentence))
+    if may_copy and (copied := copied_quotations(sentence, best.text, protect.find_spans(sentence))):
+        words = {text: (await translate_sentence(text.lower(), context, is_part=True))[0].text for text in copied}
+        alternatives = (with_text(best, write_quotations(best.text, words)), *alternatives[1:])
+        best = alternatives[0]
     if context.options.sample or not (best.omitted or (not is_part and repetition.is_too_short(sentence, best.text))):
         return alternatives
     longest = max(1, len(sentence) * 2 // 3)
@@ -129,10 +134,7 @@ async def _translate_quotations(
         return alternatives
     if has_text("".join(sentence[begin:end] for begin, end in ranges_between(quoted, len(sentence)))):
         return ()
-    text = sentence  # which has only quotations
-    for begin, end in reversed(quoted):
-        text = text[:begin] + words[sentence[begin:end]] + text[end:]
-    return (with_text(alternatives[0], text),)
+    return (with_text(alternatives[0], write_quotations(sentence, words)),)  # which has only quotations
 
 
 async def _translate_terms(

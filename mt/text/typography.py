@@ -24,6 +24,9 @@ _SPACED_QUOTE, _QUOTED, _QUOTED_CODE, _QUOTATION, _END, _SLASH, _LITERAL, _SENTE
 )
 QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _QUOTATIONS = [*map(re.compile, read_tables("patterns.toml")["quotations"].values())]
+_QUOTED_WORDS = re.compile(r"(?=.*[aeiouyäöüéèê])[^\W\d_A-Z]{2,}(?: [^\W\d_A-Z]{2,}){0,2}")
+_CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
+_LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
@@ -105,16 +108,34 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
 
 
 def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -> list[Range]:
-    """Return the ranges of the quoted words of a source if its translation has fewer quotations. None is in `kept`."""
+    """Return the ranges of the quoted words of a source if its translation has fewer quotations. None is in `kept`.
+
+    Those of a source that has nothing else are lost, too: a model confuses the words of a list, and copies one word.
+    """
     if QUOTES.isdisjoint(source) and _SINGLE_QUOTES.isdisjoint(source):
         return []  # a fast test
     translation = _with_paired_quotes(source, translation)
     opened = len(_STRAIGHT_QUOTE.findall(translation)) % 2 > source.count('"') % 2
     for quotation in _QUOTATIONS:
         ranges = [match.span(1) for match in quotation.finditer(source)]
-        if _MOST_QUOTATIONS >= len(ranges) > len(quotation.findall(translation)) - opened:
+        written = len(quotation.findall(translation)) - opened
+        if not any(map(str.isalnum, quotation.sub("", source))):
+            written = len(source) > _LONG_QUOTATION
+        if _MOST_QUOTATIONS >= len(ranges) > written:
             return [one for one in ranges if not any(begin < one[1] and one[0] < end for begin, end in kept)]
     return []
+
+
+def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSpan] = ()) -> list[str]:
+    """Return the quoted words in lower case that a model copied, as in `Sie sagten „no“`, without those of code.
+
+    `spans` are the protected spans of the source.
+    """
+    if any('"' in span.text for span in spans):
+        return []
+    quoted = _QUOTATIONS[0].findall(source)
+    words = {text.casefold() for text in quoted if _QUOTED_WORDS.fullmatch(text) and text not in _CODE_WORDS}
+    return [text for text in _QUOTATIONS[0].findall(translation) if text.casefold() in words]
 
 
 def write_quotations(translation: str, words: Mapping[str, str]) -> str:

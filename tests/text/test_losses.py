@@ -160,6 +160,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "The dog 住sleeps.", "Der Hund schläft."),
     ],
     "quotations": [
+        ("", '"⟨red⟩" "⟨blue⟩"', "„rot“ „grün“"),
+        ("", '"⟨Hello⟩"', "„Hello“"),
+        ("", '"It is a long quotation of a text."', "„Es ist ein langes Zitat eines Textes.“"),
         ("", 'Press "⟨Save⟩" or "⟨Save as⟩".', "Drücken Sie „Speichern“."),
         ("", '"⟨Why?⟩" she asked. "⟨No⟩," he said.', "„Warum? fragte sie. „Nein“, sagte er."),
         ("", "« ⟨Oui⟩ », « ⟨Non⟩ ». Et l'« ⟨eau⟩ »", '"Yes", "No" and water'),

@@ -3,6 +3,7 @@
 import pytest
 
 from mt.text.typography import (
+    copied_quotations,
     insert_breaks,
     places_of_sentence_ends,
     space_copied_slashes,
@@ -14,6 +15,19 @@ def test_other_words_are_quoted() -> None:
     words = {"Save": "Speichern", "No": "Nein", "I am": "ich bin"}
     expected = '"Speichern", "Nein." und ‘ich bin’, „x“ Save'
     assert write_quotations("“Save”, « No. » und ‘I am’, „x“ Save", words) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "copied"),
+    [
+        ('She said "no, thanks" and "no".', "Sie sagte „no, thanks“ und „no“.", ["no"]),
+        ("« big data »", "„Big data“", ["Big data"]),
+        ('They said "no".', "Sie sagten „nein“.", []),
+        ('"Save", "true", "xml", "a1" or "one of a few words"', '"Save" "true" "xml" "a1" "one of a few words"', []),
+    ],
+)
+def test_copied_quotations(source: str, translation: str, copied: list[str]) -> None:
+    assert copied_quotations(source, translation) == copied
 
 
 @pytest.mark.parametrize(

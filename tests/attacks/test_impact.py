@@ -1,12 +1,27 @@
-"""Requests that could stop the event loop, the worker or a parser, or fill the memory: others notice nothing."""
+"""Requests that could stop the event loop, the worker or a parser, fill the memory, or hold connections."""
 
+import contextlib
+import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
 
+from scripts.attack import event_loop, fairness
+from scripts.attack.loop_recorder import findings
 from scripts.attack.payloads import LARGE_DOCUMENTS, SIZED_DOCUMENTS
-from scripts.attack.target import BYSTANDER, Response, ServiceProcess, glossary, measure, running, together
+from scripts.attack.target import (
+    BYSTANDER,
+    LIVEZ_SECONDS,
+    Response,
+    ServiceProcess,
+    glossary,
+    measure,
+    open_socket,
+    running,
+    together,
+)
 
 pytestmark = pytest.mark.attack
 Attack = Callable[[ServiceProcess], Response]
@@ -78,6 +93,20 @@ def glossaries(target: ServiceProcess) -> Response:
     return max(answers, key=lambda answer: answer.status)
 
 
+def send_all(target: ServiceProcess, message: bytes, connections: int) -> None:
+    """Send `message` on so many connections, and read the answers for a while."""
+    held = [open_socket(target) for _ in range(connections)]
+    for connection in held:
+        with contextlib.suppress(OSError):
+            connection.sendall(message)
+    end = time.monotonic() + 3
+    for connection in held:
+        connection.settimeout(max(0.01, end - time.monotonic()))
+        with contextlib.suppress(OSError), connection:
+            while connection.recv(1 << 20):
+                pass
+
+
 REFUSED, TRANSLATED = {400, 413, 422}, {200, 400, 413, 504}
 ATTACKS: dict[str, tuple[Attack, set[int]]] = {
     **{
@@ -127,3 +156,50 @@ def test_others_notice_nothing(target: ServiceProcess, name: str) -> None:
     assert len(answers[0].body) <= BYTES.get(kind, 10_000_000)
     if kind in MEMORY:
         assert target.memory() - before < MEMORY[kind]
+
+
+HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+CONNECTIONS: dict[str, tuple[bytes, int]] = {
+    "chunks of a byte": (CHUNKED + b"1\r\na\r\n" * 800_000, 4),  # 0.5 s for each packet
+    "headers": (HEAD + b"a:\r\n" * 16_000 + b"\r\n", 60),
+    "trailers": (CHUNKED + b"0\r\n" + b"a:\r\n" * 16_000 + b"\r\n", 60),
+    "/livez": (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20, 400),
+    "/metrics": (b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5, 400),
+}
+
+
+@pytest.mark.parametrize(("message", "connections"), CONNECTIONS.values(), ids=CONNECTIONS)
+def test_what_arrives_at_once_delays_no_probe(target: ServiceProcess, message: bytes, connections: int) -> None:
+    impact = measure(target, lambda: send_all(target, message, connections))
+    print(impact)
+    assert impact.work < LIVEZ_SECONDS and not impact.failures
+
+
+@pytest.mark.parametrize(("load", "kind"), fairness.ROWS)
+def test_single_sentence_beside_a_busy_caller(target: ServiceProcess, load: str, kind: str) -> None:
+    row = fairness.measure(target, load, kind, count(10_000_000))
+    assert row.within, str(row)
+
+
+LONGEST_MILLISECONDS = 25.0  # on a slow processor; most of the attacks cause no callback of 5 ms
+
+
+@pytest.mark.parametrize("name", event_loop.ATTACKS)
+def test_no_callback_of_the_event_loop_takes_long(name: str) -> None:
+    with event_loop.recorded() as (target, file):
+        event_loop.ATTACKS[name](target)
+        assert target.request("GET", "/livez").status == 200
+        assert [callback for callback in findings(file) if callback[0] > LONGEST_MILLISECONDS] == []
+
+
+def test_idle_connections_leave_descriptors_for_probes() -> None:
+    with running(descriptors=64) as target:
+        held = [open_socket(target) for _ in range(150)]
+        before = len(target.logs)
+        answers = [target.request("GET", "/livez", caller=BYSTANDER, timeout=15) for _ in range(5)]
+        assert [answer.status for answer in answers] == [200] * 5
+        assert max(answer.seconds for answer in answers) < 1
+        time.sleep(3)
+        assert len(target.logs) - before < 200
+        assert held

@@ -60,6 +60,7 @@ class ParserLimits:
     cpu_seconds: int = 20
     memory_bytes: int = 1 << 30
     result_bytes: int = 100_000_000
+    grace_seconds: float = 1.0  # of a cancelled operation: most end, and a process costs more than they do
 
 
 def dump(arguments: tuple[Any, ...]) -> Iterator[bytes]:

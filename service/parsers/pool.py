@@ -22,7 +22,6 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 START_SECONDS = 60.0
-GRACE_SECONDS = 1.0  # that a cancelled operation may go on: most end, and a process costs more than they do
 END_SECONDS = 5.0  # longest wait for the exit of a process that has closed its end of the socket
 CHUNK = 1 << 18  # bytes read at a time
 MARKUP_OPERATIONS = {read_markup.__name__, write_markup.__name__}
@@ -66,10 +65,10 @@ class _Operation:
     cancelled: bool = False
     limit: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))  # of the call in progress
 
-    def cancel(self) -> None:
-        """Let the call in progress go on for GRACE_SECONDS at most, and begin no other call."""
+    def cancel(self, seconds: float) -> None:
+        """Let the call in progress go on for `seconds` at most, and begin no other call."""
         self.cancelled = True
-        end = asyncio.get_running_loop().time() + GRACE_SECONDS
+        end = asyncio.get_running_loop().time() + seconds
         with suppress(RuntimeError):  # no call is in progress, or its time is over
             self.limit.reschedule(min(end, self.limit.when() or end))
 
@@ -96,7 +95,7 @@ class ParserPool:
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
         """Run an operation in a process and return its result.
 
-        If this coroutine is cancelled, the operation goes on for GRACE_SECONDS at most and keeps the caller's place;
+        If this coroutine is cancelled, the operation goes on for `grace_seconds` at most and keeps the caller's place;
         then its process is killed. An operation whose process was killed by somebody else is run once more.
 
         Raises:
@@ -115,7 +114,7 @@ class ParserPool:
         try:
             outcome = await asyncio.shield(task)
         except asyncio.CancelledError:
-            called.cancel()
+            called.cancel(self._limits.grace_seconds)
             raise
         return cast(T, self.result(outcome, operation.__name__))
 

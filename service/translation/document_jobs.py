@@ -43,7 +43,6 @@ from service.translation.jobs import Job
 T = TypeVar("T")
 
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
-CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
 SMALL_BYTES = 100_000  # a document of at most this size waits only for other documents of its caller
 FETCHED_SECONDS = 60.0  # time in which a document can be downloaded again, as the first download may have failed
@@ -63,6 +62,7 @@ class DocumentJobLimits:
     bytes_per_caller: int = 50_000_000
     bytes: int = 200_000_000  # limit of all documents and translated files together
     seconds: float = 3600.0  # a document is deleted this long after its upload
+    cleanup_seconds: float = 60.0  # time between two deletions of expired documents
 
 
 @dataclass(frozen=True)
@@ -276,14 +276,14 @@ class DocumentJobs:
             return b"", "Internal error"
 
     async def _clean_up(self) -> None:
-        """Delete expired documents every CLEANUP_SECONDS until cancelled."""
+        """Delete expired documents every `cleanup_seconds` until cancelled."""
         while True:
             try:
                 await self._expire()
                 await self._database.truncate_log()
             except (sqlite3.Error, StorageUnavailable) as error:
                 _log_failure(error_location(error))
-            await asyncio.sleep(CLEANUP_SECONDS)
+            await asyncio.sleep(self._limits.cleanup_seconds)
 
     async def _expire(self, caller: str = "") -> None:
         for id, owner, created, characters, undone in await self._database.write(_delete_expired, caller):

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -50,6 +51,20 @@ def service(start_service: Callable[..., ServiceProcess], several_directions: Pa
 def client(service: ServiceProcess) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=service.url, trust_env=False, timeout=PATIENCE) as client:
         yield client
+
+
+PassTime = Callable[[float], None]
+
+
+@pytest.fixture
+def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
+    """Lets more than so many seconds pass at once."""
+
+    def later(seconds: float) -> None:
+        now = time.time() + seconds + 1
+        monkeypatch.setattr(time, "time", lambda: now)
+
+    return later
 
 
 @pytest.fixture

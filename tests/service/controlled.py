@@ -17,7 +17,6 @@ from mt.checkpoint import load_model
 from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
-from mt.engine.scheduler import Limits
 from service.workers.messages import Deliver, FromWorker, ModelSetup, Ready
 from tests.service.thread_transport import ThreadTransport
 
@@ -34,7 +33,6 @@ class Control:
     failing: tuple[int, ...] = ()  # a source that raises
     without_numbers: tuple[int, ...] = ()  # one whose scores are NaN
     scorers: "list[Controlled]" = field(default_factory=list)
-    limits: Limits = field(default_factory=Limits)
 
     def open(self) -> None:
         """Go on without permits."""
@@ -48,8 +46,7 @@ class Control:
         loaded = load_model(setup.model)
         scorer = Controlled(ModelScorer(loaded.model, device=torch.device("cpu")), self)
         self.scorers.append(scorer)
-        engine = Engine(SearchDecoder(scorer), self.limits)
-        return Translator(loaded, engine=engine), scorer
+        return Translator(loaded, engine=Engine(SearchDecoder(scorer))), scorer
 
 
 @dataclass

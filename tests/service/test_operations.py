@@ -1,18 +1,25 @@
 """What an operator relies on: probes, the admin's routes, metrics, settings, rates and quotas."""
 
 import asyncio
+import gc
 import os
+import subprocess
+import sys
+import weakref
 from collections.abc import Iterator
 from typing import cast
 
 import pytest
 
+from service import freed_memory
 from service.access.api_keys import make_key
 from service.errors import CannotTranslate, DeadlineExceeded, NotServing, Overloaded, ReloadRefused, Unavailable
+from service.freed_memory import COLLECT_BYTES, RequestGarbage
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
 from service.workers.fleet import Fleet
 from tests.service.application import Application
+from tests.service.conftest import ROOT, environment
 from tests.service.doubles import WordModels, backwards, upper
 
 ADMIN = "an-admin-key-of-32-characters-ab"
@@ -239,3 +246,48 @@ def test_rates_hold_back_work_and_never_probes() -> None:
             assert 1 <= int(refused.headers["retry-after"]) <= 61
         for probe in (*PROBES, "/metrics") * 5:
             assert running.client.get(probe).status_code == 200
+
+
+def probe(port: int, host: str = "127.0.0.1") -> subprocess.CompletedProcess[str]:
+    settings = environment({"MT_PORT": str(port), "MT_HOST": host})
+    return subprocess.run(
+        [sys.executable, "-m", "service.probe"], cwd=ROOT, env=settings, capture_output=True, text=True
+    )
+
+
+def test_the_probe_of_a_container() -> None:
+    application = Application()
+    for host in ("0.0.0.0", "127.0.0.1"):
+        done = probe(application.port, host)
+        assert (done.returncode, done.stderr) == (0, "")
+    application.models.ready = False
+    assert probe(application.port).returncode == 1
+    application.stop()
+    done = probe(application.port)
+    assert done.returncode == 1 and done.stderr.startswith("not ready: ") and "Traceback" not in done.stderr
+
+
+class Node:
+    """An object in a reference cycle."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+async def is_collected(sizes: list[int]) -> bool:
+    """Return whether a reference cycle is freed after requests of these sizes."""
+    garbage, cycle = RequestGarbage(), weakref.ref(Node())
+    for size in sizes:
+        garbage.add(size)
+    await asyncio.sleep(0.01)
+    return cycle() is None
+
+
+async def test_garbage_of_large_requests_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freed_memory, "COLLECT_SECONDS", 0)
+    gc.disable()
+    try:
+        assert not await is_collected([1, COLLECT_BYTES - 2])
+        assert await is_collected([COLLECT_BYTES - 1, 1])
+    finally:
+        gc.enable()

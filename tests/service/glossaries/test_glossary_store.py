@@ -1,7 +1,5 @@
 """Stored glossaries: what may be an entry, whose they are, and what outlives the process."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from service.access.database import Database
 from service.errors import InvalidRequest, NotFound, StorageFull
 from service.glossaries.entries import EntriesFormat, format_entries, parse_entries
 from service.glossaries.store import Dictionary, GlossaryLimits, GlossaryStore, glossary_direction
+from tests.service.conftest import PassTime
 
 EN_DE = Direction("en", "de")
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=20).map(str.strip)
@@ -60,15 +59,14 @@ async def test_a_glossary_serves_every_variant_of_a_language(database: Database,
     assert (await glossaries.terms("key:me", [made.id], source, target)).glossary == dictionary.entries
 
 
-async def test_callers_without_a_key_share_ids_and_no_list(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_callers_without_a_key_share_ids_and_no_list(database: Database, pass_time: PassTime) -> None:
     """People behind one address cannot find each other's glossaries; who knows an id may use it from any address."""
     glossaries = GlossaryStore(database, GlossaryLimits(anonymous_seconds=60))
     id = (await glossaries.create("192.0.2.1", "mine", [animals(dog="Hund")])).id
     assert await glossaries.owned("192.0.2.1") == []
     assert (await glossaries.terms("192.0.2.2", [id], "en", "de")).glossary == (("dog", "Hund"),)
     kept = (await glossaries.create("key:me", "mine", [animals(dog="Hund")])).id
-    later = time.time() + 61
-    monkeypatch.setattr(time, "time", lambda: later)
+    pass_time(60)
     await glossaries.create("192.0.2.1", "later", [animals(dog="Hund")])
     with pytest.raises(NotFound):
         await glossaries.get("192.0.2.1", id)
@@ -79,7 +77,6 @@ async def test_bytes_are_limited_for_each_caller_and_for_all(database: Database)
     """A glossary of 1,000 characters has about 2 KB. Anonymous ones make room, those of keys are never deleted."""
     large = [animals(a="x" * 1000)]
     limits = GlossaryLimits(bytes_per_caller=5000, anonymous_bytes=7000, bytes=7000)
-
     glossaries = GlossaryStore(database, limits)
     ids = [(await glossaries.create(owner, "x", large)).id for owner in ("10.0.0.1", "10.0.0.1", "10.0.0.2")]
     with pytest.raises(InvalidRequest, match=r"your glossaries would have 61\d\d bytes; accepted: at most 5000"):

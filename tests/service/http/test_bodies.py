@@ -1,4 +1,4 @@
-"""Bounds of request bodies before and while they are parsed."""
+"""Bounds of request bodies before and while they are parsed; the header that names a download."""
 
 import asyncio
 from typing import Any
@@ -8,6 +8,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
 from service.errors import InvalidRequest
+from service.http.attachments import attachment
 from service.http.bodies import CHUNK, check_fields, parse_body, read_fields, read_form
 from service.routes.deepl.glossaries import MultilingualBody
 from service.routes.deepl.translate import TranslateBody
@@ -103,3 +104,19 @@ def test_json_of_many_values_is_refused_before_it_is_parsed(body: bytes) -> None
 def test_json_of_long_texts_is_parsed() -> None:
     text = ',[{\\"' * 100_000
     assert fields("application/json", b'{"q": "' + text.encode() + b'"}') == {"q": ',[{"' * 100_000}
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "quoted"),
+    [
+        ("note_de.txt", "note_de.txt", "note_de.txt"),
+        ("a letter.html", "a letter.html", "a%20letter.html"),
+        ("Ä.docx", "_.docx", "%C3%84.docx"),
+        ('a"b\\c%41\r\n.txt', "a_b_c_41.txt", "a%22b%5Cc%2541.txt"),
+        ("a\u202etxt.exe", "atxt.exe", "atxt.exe"),
+        ("../a", ".._a", "..%2Fa"),
+    ],
+)
+def test_names_a_download_for_every_client(name: str, plain: str, quoted: str) -> None:
+    header = attachment(name)["Content-Disposition"]
+    assert header == f"attachment; filename=\"{plain}\"; filename*=utf-8''{quoted}"

@@ -3,7 +3,6 @@
 import asyncio
 import random
 import sqlite3
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -20,6 +19,7 @@ from service.errors import InvalidRequest, NotFound, StorageFull, StorageUnavail
 from service.memories import index as memory_index
 from service.memories.store import (
     OPERATOR,
+    PURGED_ROWS,
     SLICE,
     UNFINISHED_SECONDS,
     MemoryLimits,
@@ -30,6 +30,7 @@ from service.memories.store import (
     slices,
 )
 from service.memories.units import MemoryUnit, clean_unit
+from tests.service.conftest import PassTime
 from tests.service.doubles import UnreliableDatabase
 
 EN_DE = Direction("en", "de")
@@ -44,6 +45,11 @@ ANIMALS = [
 @pytest.fixture
 def store(database: Database) -> MemoryStore:
     return MemoryStore(database, LIMITS)
+
+
+def numbered(slices: int) -> list[MemoryUnit]:
+    """Units that are stored in so many transactions."""
+    return [MemoryUnit(f"{number}", "x") for number in range(slices * SLICE)]
 
 
 def rows(database: Database) -> int:
@@ -108,15 +114,12 @@ async def test_a_memory_belongs_to_its_key_and_the_operators_can_be_used_by_all(
         await store.check(KEY, mine.id, "en", "fr")
 
 
-async def test_a_memory_without_a_key_is_found_until_it_expires(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_memory_without_a_key_is_found_until_it_expires(store: MemoryStore, pass_time: PassTime) -> None:
     memory = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
     assert (await store.put("192.0.2.1", "x", EN_DE, ANIMALS)).id != memory.id
     assert (await store.get("192.0.2.2", memory.id)).units == 2
     assert await store.owned("192.0.2.1") == []
-    later = time.time() + LIMITS.anonymous_seconds + 1
-    monkeypatch.setattr(time, "time", lambda: later)
+    pass_time(LIMITS.anonymous_seconds)
     await store.put(KEY, "y", EN_DE, ANIMALS)
     with pytest.raises(NotFound):
         await store.get("192.0.2.1", memory.id)
@@ -178,13 +181,10 @@ async def test_the_bytes_of_a_memory_include_its_index(database: Database) -> No
 
 
 @pytest.mark.parametrize("uploader", [KEY, "key:0b"])
-async def test_an_interrupted_upload_leaves_nothing(
-    database: Database, monkeypatch: pytest.MonkeyPatch, uploader: str
-) -> None:
+async def test_an_interrupted_upload_leaves_nothing(database: Database, pass_time: PassTime, uploader: str) -> None:
     store = MemoryStore(database, replace(LIMITS, memories=1))
-    monkeypatch.setattr("service.memories.store.SLICE", 2)
-    upload = asyncio.create_task(store.put(KEY, "x", EN_DE, [MemoryUnit(f"{number}", "x") for number in range(6)]))
-    while rows(database) < 4:
+    upload = asyncio.create_task(store.put(KEY, "x", EN_DE, numbered(6)))
+    while not rows(database):
         await database.read(lambda connection: None)
     upload.cancel()
     await asyncio.wait([upload])
@@ -194,47 +194,37 @@ async def test_an_interrupted_upload_leaves_nothing(
 
     database.run_sync(begin)
     assert await store.owned(KEY) == []
-    later = time.time() + UNFINISHED_SECONDS + 1
-    monkeypatch.setattr(time, "time", lambda: later)
+    pass_time(UNFINISHED_SECONDS)
     kept = await store.put(uploader, "y", EN_DE, [MemoryUnit("a", "b")])
     assert rows(database) == 4
     assert await store.owned(uploader) == [kept]
 
 
-async def test_a_late_transaction_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.memories.store.SLICE", 2)
+async def test_a_late_transaction_leaves_nothing() -> None:
     with UnreliableDatabase.open(None) as database:
         database.outcomes = "done", "late"
         with pytest.raises(StorageUnavailable):
-            await MemoryStore(database, LIMITS).put(
-                "192.0.2.1", "x", EN_DE, [MemoryUnit(f"{number}", "x") for number in range(6)]
-            )
+            await MemoryStore(database, LIMITS).put("192.0.2.1", "x", EN_DE, numbered(3))
         assert rows(database) == 0
 
 
 @pytest.mark.parametrize("delay", range(4))
-async def test_a_refused_upload_leaves_the_units_of_another_one(
-    database: Database, monkeypatch: pytest.MonkeyPatch, delay: int
-) -> None:
+async def test_a_refused_upload_leaves_the_units_of_another_one(database: Database, delay: int) -> None:
     """Both uploads find or create the same memory; the larger one is refused in its third transaction."""
-    monkeypatch.setattr("service.memories.store.SLICE", 2)
-    store = MemoryStore(database, replace(LIMITS, units=5))
-    large, small = ([MemoryUnit(f"{kind} {number}", kind) for number in range(6)] for kind in ("large", "small"))
-
-    refused = asyncio.create_task(store.put(KEY, "pets", EN_DE, large))
+    store, small = MemoryStore(database, replace(LIMITS, units=2 * SLICE + 1)), MemoryUnit("small", "small")
+    refused = asyncio.create_task(store.put(KEY, "pets", EN_DE, numbered(3)))
     for _ in range(delay):
         await database.read(lambda connection: None, KEY)
-    accepted = await store.put(KEY, "pets", EN_DE, small[:1])
+    accepted = await store.put(KEY, "pets", EN_DE, [small])
     with pytest.raises(InvalidRequest, match="the memory would have"):
         await refused
     (memory,) = await store.owned(KEY)
     assert memory.id == accepted.id
-    assert small[0] in [unit async for part in store.units(KEY, memory.id) for unit in part]
+    assert small in [unit async for part in store.units(KEY, memory.id) for unit in part]
 
 
 async def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database: Database) -> None:
     store = MemoryStore(database, replace(LIMITS, anonymous_bytes=20_000))
-
     texts = [MemoryUnit(f"{number}", "x" * 700) for number in range(5)]
     lost = await store.put("192.0.2.1", "a", EN_DE, texts)
     kept = [await store.put("192.0.2.1", "b", EN_DE, texts), await store.put("192.0.2.2", "c", EN_DE, texts)]
@@ -246,13 +236,10 @@ async def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database
         await store.put("192.0.2.4", "e", EN_DE, [MemoryUnit(f"{number}", "x" * 900) for number in range(20)])
 
 
-async def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.memories.store.PURGED_ROWS", 7)
-    store = MemoryStore(database, LIMITS)
-
+async def test_a_deleted_memory_leaves_no_row(database: Database, store: MemoryStore) -> None:
     kept = await store.put(KEY, "kept", EN_DE, ANIMALS)
     before = rows(database)
-    memory = await store.put(KEY, "x", EN_DE, [MemoryUnit(f"w{number} v", "x") for number in range(50)])
+    memory = await store.put(KEY, "x", EN_DE, [MemoryUnit(f"w{number} v", "x") for number in range(PURGED_ROWS + 1)])
     await store.delete(KEY, memory.id)
     assert rows(database) == before
     assert len(await store.matches(KEY, kept.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
@@ -269,13 +256,10 @@ async def test_deletion_while_the_disk_is_full() -> None:
         assert rows(database) == 1
 
 
-async def test_the_units_of_a_memory_deleted_meanwhile_have_no_end(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("service.memories.store.SLICE", 1)
-    memory = await store.put(KEY, "x", EN_DE, ANIMALS)
+async def test_the_units_of_a_memory_deleted_meanwhile_have_no_end(store: MemoryStore) -> None:
+    memory = await store.put(KEY, "x", EN_DE, numbered(2))
     units = store.units(KEY, memory.id)
-    assert list(await anext(units)) == ANIMALS[:1]
+    assert list(await anext(units)) == numbered(1)
     await store.delete(KEY, memory.id)
     other = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
     assert other.number == memory.number
@@ -283,15 +267,12 @@ async def test_the_units_of_a_memory_deleted_meanwhile_have_no_end(
         await anext(units)
 
 
-async def test_an_upload_into_a_deleted_memory_does_not_go_on_in_another_one(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("service.memories.store.SLICE", 1)
+async def test_an_upload_into_a_deleted_memory_does_not_go_on_in_another_one(store: MemoryStore) -> None:
     memory = await store.put(KEY, "x", EN_DE, ANIMALS)
     replaced = Event()
 
     def units() -> Iterator[MemoryUnit]:
-        yield from ANIMALS[:2]
+        yield from numbered(2)
         replaced.wait()
         yield MemoryUnit("poison", "Gift")
 
@@ -355,9 +336,7 @@ def test_any_text_can_be_stored_and_looked_up() -> None:
 async def test_a_search_reads_a_bounded_part_of_the_index(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_index, "MAX_ENTRIES", 30)
     store = MemoryStore(database, LIMITS)
-
-    memory = await store.put(
-        KEY, "x", EN_DE, [MemoryUnit(f"the the common words {n} r{n}", f"{n}") for n in range(100)]
-    )
+    units = [MemoryUnit(f"the the common words {n} r{n}", f"{n}") for n in range(100)]
+    memory = await store.put(KEY, "x", EN_DE, units)
     (match,) = await store.matches(KEY, memory.id, EN_DE, ["the the common words 42 r43"], 0.7)
     assert match.target in ("42", "43")

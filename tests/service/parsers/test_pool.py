@@ -6,6 +6,7 @@ import os
 import pickle
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,10 +147,9 @@ async def test_the_error_of_a_cancelled_operation_is_no_error_of_the_event_loop(
     assert not unhandled
 
 
-async def test_cancelled_operations_end_no_process_that_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("service.parsers.pool.GRACE_SECONDS", 60)
+async def test_cancelled_operations_end_no_process_that_starts(tmp_path: Path) -> None:
     begun = tmp_path / "begun"
-    with pool() as opened:
+    with pool(replace(LIMITS, grace_seconds=60)) as opened:
         for last in (False, False, True):  # the first ones before the process is ready
             task = asyncio.create_task(opened.run("a", hostile.wait, str(begun)))
             await asyncio.sleep(0.01)
@@ -219,12 +219,11 @@ async def test_one_caller_leaves_a_place_to_others() -> None:
         await asyncio.gather(*stuck, return_exceptions=True)
 
 
-async def test_documents_leave_places_to_marked_up_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.parsers.pool.MARKUP_OPERATIONS", {hostile.identity.__name__})
+async def test_documents_leave_places_to_marked_up_texts() -> None:
     with pool(ParserLimits(processes=1)) as opened:
         stuck = asyncio.create_task(opened.run("a", hostile.sleep, 60))
         await asyncio.sleep(0)
-        assert await opened.run("b", hostile.identity, 7) == 7
+        assert len(await opened.run("b", read_markup, ["<p>a"], False, MarkupOptions())) == 1
         stuck.cancel()
         await asyncio.gather(stuck, return_exceptions=True)
 

@@ -14,7 +14,6 @@ from structlog.testing import capture_logs
 
 from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
-from service.access import database as database_module
 from service.access.api_keys import make_key
 from service.access.control import AccessControl
 from service.access.database import Database
@@ -32,6 +31,7 @@ from service.translation.coroutines import WorkThreads
 from service.translation.document_store import DOCUMENT_BYTES, DocumentStore
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Job
+from tests.service.conftest import PassTime
 from tests.service.doubles import DirectParsers, UnreliableDatabase
 
 JOB = Job(texts=(), source=None, target="de", terms=Terms((("dog", "Hund"),), ("cat",)), caller="key:a")
@@ -106,9 +106,7 @@ async def has(translator: Translator, jobs: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_was_not_done_is_begun_anew_and_the_rest_is_there(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_was_not_done_is_begun_anew_and_the_rest_is_there(path: Path, pass_time: PassTime) -> None:
     stuck, free, unused = Translator(), Translator(), Translator()
     free.go.set()
     async with lived(path, stuck) as document_jobs:
@@ -125,8 +123,7 @@ async def test_what_was_not_done_is_begun_anew_and_the_rest_is_there(
         assert (await document_jobs.find("key:a", handles[1])).done
         await document_jobs.remove(handles[1].id)
         assert await content(path, handles[1].id) == b"TWO."  # the client may not have received it
-        later = time.time() + module.FETCHED_SECONDS + 1
-        monkeypatch.setattr(time, "time", lambda: later)
+        pass_time(module.FETCHED_SECONDS)
         with pytest.raises(NotFound):
             await content(path, handles[1].id)
         assert (await document_jobs.find("key:a", handles[0])).done
@@ -150,13 +147,12 @@ async def test_one_that_kills_the_service_does_so_only_so_often(path: Path, kill
     assert translator.given_back == ([("key:a", len(TEXT))] if killed else [])
 
 
-async def test_a_document_is_not_lost_while_the_service_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
+async def test_a_document_is_not_lost_while_the_service_ends(path: Path) -> None:
     ending, next_one = Translator(failing=[Unavailable() for _ in range(10**4)]), Translator()
     next_one.go.set()
     async with lived(path, ending) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
-        await has(ending, 3)
+        await has(ending, 2)
     async with lived(path, next_one) as document_jobs:
         assert (await document_jobs.find("key:a", handle, wait_seconds=60.0)).done
 
@@ -164,7 +160,6 @@ async def test_a_document_is_not_lost_while_the_service_ends(path: Path, monkeyp
 async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -> None:
     """The later answer changes nothing, and what failed is given back once."""
     first, second = Translator(failing=[CannotTranslate("never")]), Translator(failing=[CannotTranslate("nor here")])
-
     with Database.open(path) as one, Database.open(path) as two:
         begun, held = asyncio.Event(), asyncio.Event()
 
@@ -191,7 +186,6 @@ async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -
 async def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(path: Path) -> None:
     translator = Translator()
     callers = ["key:a"] * (module.MAX_WORKING + 3) + ["key:b"] * (module.MAX_WORKING + 3)
-
     async with lived(path, translator) as document_jobs:
         large = await opened("A dog. " * (module.SMALL_BYTES // 7 + 1))
         for caller in callers:
@@ -208,24 +202,20 @@ async def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(path
         await has(translator, len(callers) + 1)
 
 
-async def test_a_store_that_cannot_be_written_to_for_a_while(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
-    monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
+async def test_a_store_that_cannot_be_written_to_for_a_while(path: Path) -> None:
     translator = Translator()
-
     async with lived(path, translator) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
         await has(translator, 1)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         translator.go.set()
-        await asyncio.sleep(0.2)  # some writes fail
+        await asyncio.sleep(0.4)  # a write fails
         other.execute("ROLLBACK")
         assert (await document_jobs.find("key:a", handle, wait_seconds=60.0)).done
 
 
-async def test_the_service_ends_though_its_store_is_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
+async def test_the_service_ends_though_its_store_is_locked(path: Path) -> None:
     translator = Translator()
     with Database.open(path):
         other = sqlite3.connect(path, isolation_level=None)
@@ -269,7 +259,6 @@ async def test_one_that_fails_says_why_and_costs_nothing(
 async def test_a_refused_upload_that_is_stored_too_late_is_refunded_once() -> None:
     """By the caller of `put`: neither by its translation nor when it expires."""
     translator = Translator()
-
     with UnreliableDatabase.open(None) as store:
         limits = module.DocumentJobLimits(seconds=0.0)
         document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund)
@@ -291,7 +280,6 @@ async def test_a_refused_upload_that_is_stored_too_late_is_refunded_once() -> No
 
 async def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(path: Path) -> None:
     translator = Translator()
-
     async with lived(path, translator) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
         wrong_ones = (module.DocumentCredentials(handle.id, "0" * 64), module.DocumentCredentials("x", "y"))
@@ -302,17 +290,14 @@ async def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(path: Path
         assert len(kept) == 1 and handle.id in kept[0] and handle.key not in str(kept)
 
 
-async def test_what_is_too_old_goes_though_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = Translator()
-    monkeypatch.setattr(module, "CLEANUP_SECONDS", 0.01)
-
+async def test_what_is_too_old_goes_though_nobody_asks(pass_time: PassTime) -> None:
+    translator, limits = Translator(), module.DocumentJobLimits(cleanup_seconds=0.01)
     with Database.open(None) as store:
-        document_jobs = module.DocumentJobs(store, module.DocumentJobLimits(), translator.translate, translator.refund)
+        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund)
         async with document_jobs.open():
             handle = await document_jobs.put(await opened(), JOB)
             await has(translator, 1)
-            later = time.time() + module.DocumentJobLimits().seconds + 1
-            monkeypatch.setattr(time, "time", lambda: later)
+            pass_time(limits.seconds)
             while await store.write(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
                 await asyncio.sleep(0.01)
             with pytest.raises(NotFound, match="fetched or expired"):
@@ -323,7 +308,6 @@ async def test_what_is_too_old_goes_though_nobody_asks(path: Path, monkeypatch: 
 async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: Path) -> None:
     limits = module.DocumentJobLimits(documents_per_caller=2)
     translator = Translator(failing=[CannotTranslate("never") for _ in range(5)])
-
     async with lived(path, translator, limits) as document_jobs:
         failed = []
         for _ in range(5):

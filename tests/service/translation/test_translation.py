@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mt.languages import Direction
 from mt.text.terms import Terms
 from service.errors import DeadlineExceeded, Overloaded, UnsupportedLanguage
-from service.translation import coroutines, service
+from service.translation import service
 from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
@@ -283,15 +283,13 @@ async def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() 
     assert [each.index async for each in stream if isinstance(each, StreamedSentence)] == list(range(1, 40))
 
 
-async def test_a_stream_is_refused_at_its_beginning_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coroutines, "QUEUE_FULL_PAUSE", 0.01)
-
+async def test_a_stream_is_refused_at_its_beginning_or_not_at_all() -> None:
     with pytest.raises(Overloaded):
         await streamed(over(WordModels(errors=[Overloaded(1)])), job("One. Two."))
     models = WordModels()
     stream = over(models).stream(job("One. Two.", "<p>three</p>", "Four.", format=Format.HTML))
     found = [await anext(stream)]
-    models.errors = [Overloaded(1), Overloaded(1)]
+    models.errors = [Overloaded(1)]
     found += [each async for each in stream]
     assert isinstance(found[-1], StreamEnd)
     assert texts_of(list(found[-1].answers)) == ["ONE. TWO.", "<p>THREE</p>", "FOUR."]
@@ -332,10 +330,8 @@ async def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:
     assert len(models.calls) == 3
 
 
-def test_a_document_is_not_parsed_again_while_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.0)
-    parsers = DirectParsers()
-    models = WordModels(errors=[Overloaded(1) for _ in range(3)])
+def test_a_document_is_not_parsed_again_while_the_queue_is_full() -> None:
+    parsers, models = DirectParsers(), WordModels(errors=[Overloaded(1)])
     translations = TranslationService(cast(Fleet, models), detector=Guesses, parsers=parsers)
     assert run(translations.translate_document("a.txt", b"one", job())) == b"ONE"
     assert parsers.names == ["read_document", "write_document"]

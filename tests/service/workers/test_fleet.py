@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from mt import Translator
-from mt.engine.scheduler import Limits
 from mt.errors import ModelError
 from mt.languages import Direction
 from service import errors
@@ -81,7 +80,6 @@ def expected(texts: Sequence[str], model: Path) -> list[list[str]]:
 async def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
     processes = Processes(Rigged(step_seconds=0.01))
     texts = sentences(16)
-
     async with Fleet(plan(small_model), processes.start) as fleet:
         asked = begin(fleet, texts)
         await until(lambda: fleet.stats().finished >= 2)
@@ -103,7 +101,6 @@ async def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
 async def test_a_full_queue_answers_what_it_accepted(small_model: Path, limits: dict[str, int], accepted: int) -> None:
     control = Control()
     texts = [f"The dog sees the cat{number:02}" for number in range(accepted + 3)]  # of one length
-
     async with Fleet(plan(small_model, **limits), control.start) as fleet:
         asked = begin(fleet, texts[:accepted])
         await until(lambda: fleet.stats().requests == accepted)
@@ -123,7 +120,6 @@ async def test_one_text_that_fails_does_not_touch_the_others(small_model: Path, 
     control, request = Control(), Translator.load(small_model, "cpu").request("poison")
     assert request is not None
     setattr(control, fault, request.source)
-
     async with Fleet(plan(small_model), control.start) as fleet:
         good, bad = begin(fleet, sentences(7)), begin(fleet, [text])
         await until(lambda: fleet.stats().requests == 8)
@@ -135,7 +131,6 @@ async def test_one_text_that_fails_does_not_touch_the_others(small_model: Path, 
 
 async def test_a_worker_that_loses_its_device_is_replaced(small_model: Path) -> None:
     control = Control(failed_devices=1)
-
     async with Fleet(plan(small_model), control.start) as fleet:
         asked = begin(fleet, sentences(3))
         await until(lambda: fleet.stats().requests == 3)
@@ -148,7 +143,6 @@ async def test_a_worker_that_loses_its_device_is_replaced(small_model: Path) -> 
 async def test_a_text_that_kills_is_found_and_all_others_are_translated(small_model: Path, tmp_path: Path) -> None:
     texts = sentences(40)
     processes = Processes(Rigged(kills=("poison",), loads=tmp_path / "loads"))
-
     async with Fleet(plan(small_model), processes.start) as fleet:
         good, bad = begin(fleet, texts), begin(fleet, ["poison"])
         assert await asyncio.gather(*good) == expected(texts, small_model)
@@ -170,7 +164,6 @@ async def test_a_text_that_kills_is_found_and_all_others_are_translated(small_mo
 async def test_alone_two_deaths_are_enough(small_model: Path, leaves: bool) -> None:
     """A client that gives up after 10 s and sends the text again would kill for ever else."""
     processes = Processes(Rigged(kills=("poison",)))
-
     async with Fleet(plan(small_model), processes.start) as fleet:
         for times in (1, 2) if leaves else ():
             asked = begin(fleet, ["poison"])
@@ -186,7 +179,6 @@ async def test_alone_two_deaths_are_enough(small_model: Path, leaves: bool) -> N
 @pytest.mark.slow
 async def test_one_that_hangs_is_replaced(small_model: Path) -> None:
     processes = Processes(Rigged(hangs=("poison",)))
-
     async with Fleet(plan(small_model, step_timeout_seconds=2), processes.start) as fleet:
         good, bad = begin(fleet, sentences(3)), begin(fleet, ["poison"])
         assert await asyncio.gather(*good) == expected(sentences(3), small_model)
@@ -196,7 +188,6 @@ async def test_one_that_hangs_is_replaced(small_model: Path) -> None:
 
 async def test_one_that_is_stopped_and_goes_on_has_not_hung(small_model: Path) -> None:
     processes = Processes()
-
     async with Fleet(plan(small_model), processes.start) as fleet:
         os.kill(processes.started[0].pid, signal.SIGSTOP)
         asked = begin(fleet, sentences(3))
@@ -217,7 +208,6 @@ async def test_a_version_with_other_languages_is_refused(small_model: Path, tmp_
     texts = sentences(5)
     before = expected(texts, model)
     processes = Processes()
-
     async with Fleet(plan(model), processes.start) as fleet:
         version = fleet.pool_for(EN_DE).description.version
         shutil.copytree(write_model(tmp_path / "m", ["en-fr"]), model, dirs_exist_ok=True)
@@ -231,11 +221,9 @@ async def test_a_version_with_other_languages_is_refused(small_model: Path, tmp_
 
 @pytest.mark.slow
 async def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_model: Path, tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    shutil.copytree(small_model, model)
+    model = Path(shutil.copytree(small_model, tmp_path / "model"))
     processes = Processes(Rigged(step_seconds=0.01))
     texts = sentences(30)
-
     async with Fleet(plan(model), processes.start) as fleet:
         asked = asyncio.create_task(ask(fleet, *texts))
         await until(lambda: 1 <= fleet.stats().finished < 20)
@@ -248,10 +236,8 @@ async def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_m
 @pytest.mark.slow
 async def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_path: Path) -> None:
     """What was accepted waits, what comes is refused once that looks hopeless, and all is well when it is back."""
-    model = tmp_path / "model"
-    shutil.copytree(small_model, model)
+    model = Path(shutil.copytree(small_model, tmp_path / "model"))
     processes = Processes()
-
     async with Fleet(plan(model), processes.start) as fleet:
         shutil.move(model, tmp_path / "away")
         processes.kill()
@@ -263,25 +249,6 @@ async def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_
         shutil.move(tmp_path / "away", model)
         assert await asyncio.gather(*asked) == expected(sentences(2), model)
         assert fleet.ready
-
-
-async def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
-    there, back = write_model(tmp_path / "there", ["en-de", "en-fr"]), write_model(tmp_path / "back", ["de-en"])
-    ways = (EN_DE, Direction("en", "fr"), Direction("de", "en"))
-    wanted = Translator.load(back, "cpu").translate_many(["The dog sees the cat."])[0].text
-
-    control = Control()
-    control.open()
-    async with Fleet(plan(there, back), control.start) as fleet:
-        assert {direction for pool in fleet.pools for direction in pool.description.directions} == set(ways)
-        (answer,) = await fleet.translate([SourceText("The dog sees the cat.")], TranslateOptions(ways[2]))
-        assert answer.text == wanted
-        assert [fleet.pool_for(direction).model for direction in ways] == [there, there, back]
-        assert fleet.pools[0].description.options.beam_size == 3
-        with pytest.raises(errors.UnsupportedLanguage, match="fr-en"):
-            await fleet.translate([SourceText("a")], TranslateOptions(Direction("fr", "en")))
-        with pytest.raises(errors.InvalidRequest, match="beam_size"):
-            await fleet.translate([SourceText("a")], TranslateOptions(EN_DE, beam_size=0))
 
 
 async def test_several_models_of_a_direction(small_model: Path, several_directions: Path) -> None:
@@ -299,6 +266,14 @@ async def test_several_models_of_a_direction(small_model: Path, several_directio
                 fleet.pool_for(EN_DE, "other")
             with pytest.raises(errors.UnsupportedLanguage, match=f"en-fr is not supported by the model {small}"):
                 fleet.pool_for(Direction("en", "fr"), small)
+            assert fleet.pool_for(Direction("en", "fr")).model == several_directions
+            assert fleet.pools[0].description.options.beam_size == 3
+            for asked, error in (
+                (TranslateOptions(Direction("fr", "en")), errors.UnsupportedLanguage),
+                (TranslateOptions(EN_DE, beam_size=0), errors.InvalidRequest),
+            ):
+                with pytest.raises(error, match=r"fr-en|beam_size"):
+                    await fleet.translate([SourceText("a")], asked)
         assert texts[small] == expected(["The dog sees the cat."], small_model)[0][0] != texts[several]
         assert texts[""] == texts[default]
 
@@ -417,7 +392,6 @@ def sized(start: TransportFactory, sizes: Mapping[Path, int]) -> TransportFactor
 
 async def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -> None:
     control = Control()
-
     async with Fleet(plan(small_model), control.start) as fleet:
         first = begin(fleet, ["The dog."])
         await until(lambda: control.entered.acquire(blocking=False))
@@ -440,16 +414,15 @@ async def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: P
         assert never.isdisjoint(control.scorers[0].sources)
 
 
-async def one_step(control: Control, ended: Callable[[], bool] = lambda: False) -> None:
-    """Let the engine take the step that it has entered. Return when it has entered the next one, or has `ended`."""
+async def one_step(control: Control) -> None:
+    """Let the engine take the step that it has entered. Return when it has entered the next one."""
     control.permits.release()
-    await until(lambda: ended() or control.entered.acquire(blocking=False))
+    await until(lambda: control.entered.acquire(blocking=False))
 
 
 @pytest.mark.parametrize("expires", [True, False])
 async def test_rows_leave_within_two_steps(small_model: Path, monkeypatch: pytest.MonkeyPatch, expires: bool) -> None:
-    control = Control()
-    texts = sentences(30)
+    control, texts = Control(), sentences(30)
     limits, timeout_at = list[asyncio.Timeout](), asyncio.timeout_at
 
     def limited(when: float) -> asyncio.Timeout:
@@ -457,7 +430,6 @@ async def test_rows_leave_within_two_steps(small_model: Path, monkeypatch: pytes
         return limits[-1]
 
     monkeypatch.setattr(asyncio, "timeout_at", limited)
-
     async with Fleet(plan(small_model), control.start) as fleet:
         staying = begin(fleet, ["The dog sees the cat."])
         leaving = asyncio.create_task(ask(fleet, *texts))
@@ -476,32 +448,6 @@ async def test_rows_leave_within_two_steps(small_model: Path, monkeypatch: pytes
         assert control.scorers[0].rows == 3
         control.open()
         assert await asyncio.gather(*staying) == expected(["The dog sees the cat."], small_model)
-
-
-async def test_one_caller_does_not_keep_another_waiting(small_model: Path) -> None:
-    """Counted in decoder steps: with hundreds of sentences before it, another's takes at most twice as many."""
-
-    async def steps(crowd: int) -> int:
-        control = Control(limits=Limits(rows=24))
-        async with Fleet(plan(small_model), control.start) as fleet:
-            noise = begin(fleet, sentences(24), caller="one") if not crowd else []
-            noise += [asyncio.create_task(ask(fleet, *sentences(crowd), caller="one"))] if crowd else []
-            await until(lambda: control.entered.acquire(blocking=False))
-            while fleet.stats().finished < 5:
-                await one_step(control)
-            asked = asyncio.gather(*begin(fleet, sentences(5, seed=3), caller="another"))
-            taken = 0
-            while not asked.done():
-                await one_step(control, asked.done)
-                taken += 1
-            assert not crowd or fleet.stats().finished < crowd / 2
-            control.open()
-            for task in noise:
-                task.cancel()
-            await asyncio.wait(noise)
-            return taken
-
-    assert await steps(500) <= 2 * await steps(0)
 
 
 async def test_a_fleet_that_ends_lets_nobody_wait(small_model: Path) -> None:

@@ -36,22 +36,19 @@ def make(folder: Path, names: Sequence[str]) -> None:
         path.touch()
 
 
-FOLDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "two models, by name": (("b/config.json", "a/config.json"), ("a", "b")),
-    "one of them, with what is no model": (
-        ("a/config.json", "lost+found/x", "notes.txt", "run/model/config.json"),
-        ("a",),
-    ),
-    "what is being written": (("a/config.json", ".a.part/config.json", ".a.old/config.json"), ("a",)),
-    "itself": (("config.json", "model.safetensors"), (".",)),
-}
-
-
-@pytest.mark.parametrize("which", FOLDERS)
-def test_each_folder_in_it_that_holds_a_model(tmp_path: Path, which: str) -> None:
-    files, models = FOLDERS[which]
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (("b/config.json", "a/config.json"), ("a", "b")),
+        (("a/config.json", "lost+found/x", "notes.txt", "run/model/config.json"), ("a",)),
+        (("a/config.json", ".a.part/config.json", ".a.old/config.json"), ("a",)),
+        (("config.json", "model.safetensors"), (".",)),
+    ],
+    ids=["two models, by name", "beside what is no model", "what is being written", "itself"],
+)
+def test_each_folder_in_it_that_holds_a_model(tmp_path: Path, files: Sequence[str], found: Sequence[str]) -> None:
     make(tmp_path, files)
-    assert models_in(tmp_path) == tuple(tmp_path / model for model in models)
+    assert models_in(tmp_path) == tuple(tmp_path / model for model in found)
 
 
 def test_a_folder_behind_a_link(tmp_path: Path) -> None:
@@ -97,14 +94,23 @@ def directions(fleet: Fleet) -> set[Direction]:
     return {direction for pool in fleet.pools for direction in pool.description.directions}
 
 
-async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tmp_path: Path) -> None:
-    models = tmp_path / "models"
-    write_model(models / "old", ["en-de"])
-    french = write_model(tmp_path / "french", ["en-fr"])
+def fleet_of(models: Path, control: Control | None = None) -> Fleet:
+    """A fleet over a folder of models, whose engines wait for permits if there is a control."""
+    if control is None:
+        control = Control()
+        control.open()
+    return Fleet(Settings(models=models, device="cpu"), control.start)
 
-    control = Control()
-    control.open()
-    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """A folder with a model."""
+    return write_model(tmp_path / "models" / "old", ["en-de"]).parent
+
+
+async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(models: Path, tmp_path: Path) -> None:
+    french = write_model(tmp_path / "french", ["en-fr"])
+    async with fleet_of(models) as fleet:
         assert directions(fleet) == {EN_DE}
         shutil.copytree(french, models / "french")
         await fleet.reload()
@@ -128,12 +134,8 @@ def reloads(logs: Iterable[EventDict]) -> int:
     return sum(line["event"] == "reloading" for line in logs)
 
 
-async def test_many_reloads_at_once_are_one_in_progress_and_one_after_it(tmp_path: Path) -> None:
-    models = tmp_path / "models"
-    write_model(models / "old", ["en-de"])
-    control = Control()
-    control.open()
-    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
+async def test_many_reloads_at_once_are_one_in_progress_and_one_after_it(models: Path) -> None:
+    async with fleet_of(models) as fleet:
         with capture_logs() as logs:
             first = fleet.start_reload()
             await until(lambda: logs)
@@ -146,14 +148,13 @@ async def test_many_reloads_at_once_are_one_in_progress_and_one_after_it(tmp_pat
         assert reloads(logs) == 1
 
 
-async def test_a_reload_reads_the_glossary_of_the_page_before_any_model_is_replaced(tmp_path: Path) -> None:
-    models, file = tmp_path / "models", tmp_path / "terms.csv"
-    write_model(models / "german", ["en-de"])
+async def test_a_reload_reads_the_glossary_of_the_page_before_any_model_is_replaced(
+    models: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "terms.csv"
     file.write_text("dog,Hund,en,de\n", encoding="utf-8")
     glossary = OfferedGlossary(file, 10)
-    control = Control()
-    control.open()
-    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
+    async with fleet_of(models) as fleet:
 
         def use() -> None:
             glossary.use(TranslationRoutes(pool.description.directions for pool in fleet.pools))
@@ -173,12 +174,8 @@ async def test_a_reload_reads_the_glossary_of_the_page_before_any_model_is_repla
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.model"])
-async def test_a_reload_of_a_model_without_one_of_its_files_is_refused(tmp_path: Path, file: str) -> None:
-    models = tmp_path / "models"
-    write_model(models / "old", ["en-de"])
-    control = Control()
-    control.open()
-    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
+async def test_a_reload_of_a_model_without_one_of_its_files_is_refused(models: Path, file: str) -> None:
+    async with fleet_of(models) as fleet:
         write_model(models / "new", ["en-fr"])
         (models / "new" / file).unlink()
         with pytest.raises(ReloadRefused, match=file):
@@ -191,7 +188,7 @@ async def test_the_starter_model_leaves_for_any_models_which_take_over_its_reque
     models = tmp_path / "models"
     models.mkdir()
     control = Control()
-    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
+    async with fleet_of(models, control) as fleet:
         assert len(directions(fleet)) == 6
         with pytest.raises(ReloadRefused, match="holds no model"):
             await fleet.reload()
@@ -215,17 +212,14 @@ async def test_the_starter_model_leaves_for_any_models_which_take_over_its_reque
             await fleet.reload()
 
 
-async def test_a_canary_is_translated_by_the_successor_of_a_model_that_was_closed_meanwhile(tmp_path: Path) -> None:
-    models = tmp_path / "models"
-    for name, direction in (("a", "en-de"), ("b", "en-fr")):
-        write_model(models / name, [direction])
-
+async def test_a_canary_is_translated_by_the_successor_of_a_model_that_was_closed_meanwhile(models: Path) -> None:
+    write_model(models / "b", ["en-fr"])
     control = Control()
-    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
+    async with fleet_of(models, control) as fleet:
         removed = fleet.pools[1]
         canary = asyncio.create_task(fleet.translate_by_each("The dog.", "canary", time.monotonic() + 600))
         await until(lambda: control.entered.acquire(blocking=False))
-        (models / "b").rename(models / "c")
+        removed.model.rename(models / "c")
         await fleet.reload()
         await until(lambda: not removed.ready)
         control.open()

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import torch
 
 from mt import Translator
 from mt.checkpoint import model_digest
@@ -43,7 +44,8 @@ from service.workers.messages import (
     WorkerStopped,
 )
 from service.workers.worker import FleetCounts, ProcessTransport, Worker, WorkerOwner, WorkerTimeouts
-from service.workers.worker_loop import work
+from service.workers.worker_loop import work, worker_devices
+from tests.kernels.conftest import library as library
 
 OPTIONS = SearchOptions()
 
@@ -288,3 +290,23 @@ async def test_a_process_that_failed_has_ended_before_the_next_one_starts() -> N
     await worker.unload()
     await loading
     assert events[:3] == ["start", "end", "start"]
+
+
+@pytest.mark.parametrize(
+    ("device", "wanted", "free", "devices"),
+    [
+        ("auto", None, 24, ("cuda:0", "cuda:1")),
+        ("cuda", None, 80, ("cuda:0", "cuda:1", "cuda:0", "cuda:1")),
+        ("cuda", 1, 80, ("cuda:0", "cuda:1")),
+        ("cuda:1", 3, 24, ("cuda:1", "cuda:1", "cuda:1")),
+        ("cpu", 3, 80, ("cpu",)),
+    ],
+)
+def test_each_gpu_gets_workers(
+    monkeypatch: pytest.MonkeyPatch, device: str, wanted: int | None, free: int, devices: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda gpu: (free * 10**9, 80 * 10**9))
+    translator = SimpleNamespace(device="cuda" if device == "auto" else device)
+    setup = ModelSetup(Path("model"), device, workers_per_gpu=wanted)
+    assert worker_devices(setup, cast(Translator, translator)) == devices

@@ -1,6 +1,7 @@
-"""Table 1 of the paper, on sizes whose costs and paths a person can compute."""
+"""Table 1 of the paper, on sizes that a person can compute; rows of the training benchmark."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import torch
 
 from scripts.benchmark.layer_types import layer_types
 from scripts.benchmark.layers import main, operations
+from scripts.benchmark.measure import Ratio
+from scripts.benchmark.train import UPDATES, TrainRow
 
 KINDS = layer_types(5, 3)
 
@@ -31,3 +34,28 @@ def test_the_files_of_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert exponents["operations d"]["value"] == pytest.approx(1)
     assert all(path["measured"] == path["exact"] for rows in values["paths"].values() for path in rows)
     assert "n² d" in (tmp_path / "table.txt").read_text(encoding="utf-8")
+
+
+WRITES = "import json, sys, time; file = open(sys.argv[1], 'a')\nfor line in sys.argv[2:]: print(line, file=file)\n"
+
+
+def record(update: int, speed: float) -> str:
+    return json.dumps({"update": update, "train_speed": speed, "train_loss": 8.0})
+
+
+def test_a_row_has_the_last_interval_of_each_round_and_the_process_is_stopped(tmp_path: Path) -> None:
+    metrics = tmp_path / "row" / "metrics.jsonl"
+    words = [str(metrics), record(UPDATES // 2, 1.0), record(UPDATES, 30.0)]
+    row = TrainRow("ours", [sys.executable, "-c", WRITES + "file.flush(); time.sleep(600)", *words])
+    for _ in range(2):
+        row.measure(metrics)
+    assert (row.speeds, row.losses, row.problem) == ([30.0, 30.0], [8.0, 8.0], "")
+    row.ratio = Ratio(1.0, 1.0, 1.0)
+    assert row.cells() == ["ours", "30", "1.00 (1.00-1.00)", "8.000"]
+
+
+@pytest.mark.parametrize("output", ["raise ValueError('no such model')", "print('no such model')"])
+def test_a_contender_that_ends_early_has_its_last_line_as_problem(tmp_path: Path, output: str) -> None:
+    row = TrainRow("theirs", [sys.executable, "-c", output])
+    row.measure(tmp_path / "row" / "metrics.jsonl")
+    assert row.cells()[1].endswith("no such model") and not row.speeds

@@ -9,9 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.prefixes import check_prefixes
 from mt.decoding.search import start_search
+from mt.errors import RequestError
 from tests.decoding.conftest import TableScorer, random_scorer
 from tests.decoding.reference import decode
 
@@ -144,3 +147,55 @@ def test_a_score_that_is_no_number_fails_its_own_sentence_only(options: SearchOp
     search = start_search([2], [options], [()], SpecialIds(), CPU)
     search.advance(torch.full((options.rows, VOCABULARY), bad))
     assert (search.finished.tolist(), search.results([0])) == ([True], [[]])
+
+
+def test_all_problems_are_told_at_once() -> None:
+    wrong: dict[str, Any] = {
+        "beam_size": 0, "n_best": 0, "length_penalty": -1.0, "max_length_factor": float("nan"),
+        "max_length_offset": -1, "max_length": 0, "min_length": 7, "no_repeat_ngram": -1,
+        "temperature": 1e-39, "seed": -1,
+    }  # fmt: skip
+    with pytest.raises(RequestError) as caught:
+        SearchOptions(**wrong)
+    assert [name for name in wrong if f"{name} is " not in str(caught.value)] == []
+
+
+@pytest.mark.parametrize("wrong", [{"n_best": 6}, {"temperature": 0.7}])
+def test_options_that_would_have_no_effect_or_no_room_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(RequestError):
+        SearchOptions(**wrong)
+    SearchOptions(sample=True, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "source", "prefix", "longest"),
+    [
+        (SearchOptions(), 7, 0, 24),
+        (SearchOptions(max_length=20), 7, 0, 20),
+        (SearchOptions(max_length_factor=0, max_length_offset=0, max_length=9), 7, 4, 5),
+        (SearchOptions(max_length_factor=1.5, max_length_offset=1), 3, 0, 5),
+    ],
+)
+def test_the_maximum_length_follows_the_source(options: SearchOptions, source: int, prefix: int, longest: int) -> None:
+    assert options.longest(source, prefix) == longest
+
+
+def test_only_what_is_used_is_done() -> None:
+    plain, careful = SearchOptions(), SearchOptions(min_length=3, no_repeat_ngram=2)
+    constraints = Constraints.start([5], [plain], [[]], CPU)
+    assert not (constraints.features.minimum or constraints.features.prefix or constraints.features.history)
+    constraints.extend(Constraints.start([5], [careful], [[4]], CPU))
+    features = constraints.features
+    assert (features.minimum, features.prefix, features.ngram) == (True, True, 2)
+    constraints.select(torch.tensor([0]))
+    assert not (constraints.features.minimum or constraints.features.prefix or constraints.features.history)
+
+
+def test_every_prefix_that_cannot_be_used_is_named() -> None:
+    options = [SearchOptions(), SearchOptions(max_length=2), SearchOptions()]
+    with pytest.raises(RequestError) as caught:
+        check_prefixes([[5, 3], [5, 5], [5]], options, SpecialIds())
+    message = str(caught.value)
+    assert "sentence 0" in message and "[3]" in message
+    assert "sentence 1" in message and "fewer than max_length, 2" in message
+    assert "sentence 2" not in message

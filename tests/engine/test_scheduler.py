@@ -8,6 +8,7 @@ from mt.decoding.options import SearchOptions
 from mt.engine.memory import target_columns
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits, RequestClass, Scheduler
+from mt.engine.turns import TurnQueue
 
 GREEDY = SearchOptions(beam_size=1)
 BEAM_4 = SearchOptions(beam_size=4)
@@ -196,3 +197,17 @@ def test_what_fits_nowhere_runs_alone(limits: Limits, request_: Request) -> None
     assert admitted(waiting) == []
     release(waiting, 0)
     assert admitted(waiting) == [1]
+
+
+def test_callers_take_turns_and_keep_their_order() -> None:
+    queue: TurnQueue[int, str] = TurnQueue()
+    for key, (caller, value) in enumerate(
+        [("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1"), ("c", "c1"), ("b", "b2")]
+    ):
+        queue.put(caller, key, value)
+    assert queue.pop() == (0, "a1")
+    assert 4 in queue and 0 not in queue
+    assert queue.remove(4) == "c1" and queue.remove(4) is None
+    queue.put("d", 9, "d1")
+    assert [queue.pop()[1] for _ in range(len(queue))] == ["b1", "a2", "d1", "b2", "a3"]
+    assert not queue

@@ -1,4 +1,4 @@
-"""What can be known of the image and its manifests by reading them."""
+"""The image and its manifests: what can be known by reading them, and what scripts/image.sh checks."""
 
 import os
 import re
@@ -288,3 +288,23 @@ def test_pods_are_closed() -> None:
     (rule,) = policy["ingress"]
     assert all("namespaceSelector" not in peer and peer["podSelector"]["matchLabels"] for peer in rule["from"])
     assert {"name": "MT_DATABASE", "value": "/data/mt.sqlite"} in pod()["containers"][0]["env"]
+
+
+NO_ENGINE = 77
+
+
+def image(word: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", ROOT / "scripts" / "image.sh", word], capture_output=True, text=True)
+
+
+@pytest.mark.image
+@pytest.mark.slow
+def test_the_image_keeps_its_promises() -> None:
+    built = image("build")
+    if built.returncode == NO_ENGINE:
+        pytest.skip(built.stderr.strip())
+    assert built.returncode == 0, built.stderr
+    done = image("check")
+    print(built.stderr, built.stdout, done.stderr, done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert "FAIL" not in done.stderr and done.stderr.count("\nok ") >= 15

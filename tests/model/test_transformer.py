@@ -9,7 +9,9 @@ from torch.testing import assert_close
 from mt.config import ModelConfig
 from mt.model.attention import MultiHeadAttention, attention_mask
 from mt.model.layers import DecoderLayer, EncoderLayer
+from mt.model.shapes import transformer_shapes
 from mt.model.transformer import Transformer
+from tests.kernels.conftest import FOREIGN, ODD
 from tests.model.conftest import small_config
 from tests.simulated_device import SimulatedDevice
 
@@ -165,3 +167,23 @@ def test_layers_get_attention_masks_that_a_gpu_need_not_copy(length: int) -> Non
     assert len(strides) == 5
     assert all(stride % 8 == 0 for *outer, _ in strides for stride in outer), strides
     assert all(last == 1 for *_, last in strides)
+
+
+@pytest.mark.parametrize("source_size", [None, 50])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"norm": "post"},
+        {"positions": "learned", "embedding_norm": True},
+        {"encoder_layers": 3, "decoder_layers": 1},
+        *({name: value} for name, value in FOREIGN.items()),
+        FOREIGN,
+    ],
+    ids=str,
+)
+def test_shapes_are_those_of_the_modules(changed: dict[str, Any], source_size: int | None) -> None:
+    config = ModelConfig.model_validate({**ODD, **changed, **({} if source_size is None else {"tie_source": False})})
+    model = Transformer(config, 77, source_vocabulary_size=source_size)
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    assert transformer_shapes(config, 77, source_size) == expected

@@ -1,5 +1,6 @@
 import json
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -11,10 +12,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from mt.config import TrainingConfig
-from mt.data.batching import Position, TrainingBatch, Update, load_batch
+from mt.data.batching import Position, TrainingBatch, Update, load_batch, make_batch
 from mt.distributed import World
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
+from mt.training import loader
 from mt.training.card import Published, write_card
 from mt.training.loss import batch_loss
 from mt.training.state import checkpoints, trained
@@ -374,3 +376,33 @@ def test_gradients_are_summed_over_processes_in_float32(
     assert gradients[1].keys() == trained(trainer.model).keys()
     # The optimizer divides them by the tokens, of which two such processes have twice as many.
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-6, atol=0)
+
+
+@pytest.fixture
+def without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tensor, "pin_memory", Tensor.detach)
+
+
+def numbered(count: int, fail: bool = False) -> Iterator[Update]:
+    for number in range(count):
+        yield Update([make_batch([[4, 3]], [[5]], np.array([number]))], Position(0, number + 1))
+    if fail:
+        raise ValueError("line 7")
+
+
+@pytest.mark.usefixtures("without_a_gpu")
+def test_an_error_comes_after_the_updates_before_it_in_their_order() -> None:
+    updates = loader.prefetch(numbered(30, fail=True))
+    assert [next(updates).next_position.update for _ in range(30)] == list(range(1, 31))
+    with pytest.raises(ValueError, match="line 7"):
+        next(updates)
+
+
+@pytest.mark.usefixtures("without_a_gpu")
+def test_the_thread_ends_with_who_reads() -> None:
+    others = set(threading.enumerate())  # some of them may end
+    updates = loader.prefetch(numbered(1000))
+    next(updates)
+    assert len(set(threading.enumerate()) - others) == 1
+    updates.close()  # type: ignore[attr-defined]
+    assert not set(threading.enumerate()) - others

@@ -1,9 +1,12 @@
-"""int8 is chosen only where it is shown to lose nothing, and refused where it does."""
+"""int8 is chosen only where it is shown to lose nothing, and refused where it does; the limit on torch's threads."""
 
 import ctypes
 import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from mt.description import CalibrationLoss, CalibrationPair
 from mt.engine.backends import cpu, cuda
 from mt.engine.backends.calibration import mean_log_probability
 from mt.engine.backends.cpu import CompiledDecoder, compile_model, store_loss
+from mt.engine.backends.one_thread import one_torch_thread
 from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.backends.registry import load_backend
 from mt.engine.backends.torch import SearchDecoder
@@ -151,3 +155,39 @@ def test_a_backend_that_cannot_capture_is_reported_and_left_out(
     for error in (torch.OutOfMemoryError("CUDA out of memory"), torch.AcceleratorError("CUDA error: unspecified")):
         with pytest.raises(type(error)):
             load_backend([loaded], "cpu", Dtype.BFLOAT16)
+
+
+@pytest.fixture
+def threads() -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield 3
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("first_leaves_first", [True, False])
+def test_uses_that_overlap(threads: int, first_leaves_first: bool) -> None:
+    barrier, seen = Barrier(2, timeout=30), {}
+
+    def use(name: str, leaves_first: bool) -> None:
+        with ExitStack() as stack:
+            stack.enter_context(one_torch_thread())
+            barrier.wait()
+            if leaves_first:
+                stack.close()
+                seen[f"{name} after"] = torch.get_num_threads()
+            barrier.wait()
+            if not leaves_first:
+                seen[f"{name} inside"] = torch.get_num_threads()
+        seen[name] = torch.get_num_threads()
+
+    users = [Thread(target=use, args=("a", first_leaves_first)), Thread(target=use, args=("b", not first_leaves_first))]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    early, late = ("a", "b") if first_leaves_first else ("b", "a")
+    assert seen == {f"{early} after": threads, f"{late} inside": 1, "a": threads, "b": threads}
+    with one_torch_thread():
+        pass
+    assert torch.get_num_threads() == threads

@@ -1,10 +1,14 @@
-"""Captures of CUDA graphs, with doubles for the functions of torch that need a GPU."""
+"""Captures of CUDA graphs, with doubles for what needs a GPU; the compiled kernels belong to their sources."""
 
+import gzip
+import re
 from contextlib import nullcontext
+from hashlib import sha256
 
 import pytest
 import torch
 
+from mt.kernels.cuda.compiled import FOLDER
 from mt.kernels.cuda.graphs import CudaGraphs
 
 
@@ -59,3 +63,12 @@ def test_a_warm_up_that_fails_is_waited_for(calls: Calls) -> None:
     with pytest.raises(ZeroDivisionError):
         graphs.warm_up(lambda: calls.append("work") or 1 // 0)  # type: ignore[func-returns-value]
     assert calls == ["wait", "work", "wait"]
+
+
+@pytest.mark.parametrize("name", ["attention", "beam_step"])
+def test_the_compiled_kernels_are_those_of_the_source(name: str) -> None:
+    """scripts/compile_kernels.sh writes the digest of the source that it compiles."""
+    source = (FOLDER / f"{name}.cu").read_bytes()
+    assert (FOLDER / f"{name}.sha256").read_text().strip() == sha256(source).hexdigest()
+    entries = re.findall(rb"\.entry (\w+)\(", gzip.decompress((FOLDER / f"{name}.ptx.gz").read_bytes()))
+    assert len(entries) == {"attention": 6, "beam_step": 10}[name]

@@ -39,7 +39,6 @@ ACCEPTED = {Status.DONE, Status.REFUSED, Status.LIMIT, Status.NESTING}
 
 
 def seconds(name: str, content: bytes) -> tuple[Status, float]:
-    """Status of reading a file, and its processor time."""
     begin = time.process_time()
     outcome = run("read_units", (name, content, "en", "de", 100_000))
     return outcome.status, time.process_time() - begin

@@ -34,7 +34,6 @@ def reload(target: ServiceProcess, model: Path) -> None:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """Return a copy of the model, which a test may change."""
     return Path(shutil.copytree(MODEL, tmp_path / "model"))
 
 
@@ -44,7 +43,6 @@ def test_sigterm_after_sighup(delay: float, model: Path) -> None:
     answers: list[Sent] = []
 
     async def signalled() -> float:
-        """Send the signals. Return the time of SIGTERM."""
         async with connected(target.url) as client:
             asking = asyncio.create_task(keep_asking(client, answers, 2, stopped=lambda: False))
             await asyncio.sleep(2 * ON_THE_WAY)
@@ -70,7 +68,6 @@ def test_sigterm_during_start(delay: float) -> None:
 
 
 def send(target: ServiceProcess, path: str, content: bytes, kind: str = "application/json") -> socket.socket:
-    """Send a request whose answer nobody reads."""
     connection = open_socket(target)
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n\r\n"
     connection.sendall(head.encode() + content)

@@ -133,7 +133,6 @@ def test_baselines_of_ratios() -> None:
 
 @pytest.mark.parametrize("only", ["ours", pytest.param("", marks=pytest.mark.slow)])
 def test_all_libraries_translate_alike(tmp_path: Path, only: str) -> None:
-    """Two greetings in float32, by each library that is installed; without the slow ones, by ours."""
     source = tmp_path / "a.en"
     source.write_text("Good morning!\nThank you.\n")
     few = ["--rounds", "1", "--beam-size", "4", "--kinds", "single", "--cores", "1", "--dtype", "float32"]

@@ -119,7 +119,6 @@ def test_the_script_checks_for_every_package_that_its_parts_import() -> None:
 
 @pytest.mark.slow
 def test_the_script_is_complete_on_the_simulated_device(tmp_path: Path) -> None:
-    """Measurements run on the simulated device with a tiny model, and what needs a GPU's driver on the CPU."""
     python = executable(tmp_path / "python", f'cd {ROOT}; exec {sys.executable} -m tests.simulated_main "$@"')
     results = tmp_path / "results"
     done = script(python, results)

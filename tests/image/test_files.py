@@ -67,7 +67,6 @@ def patched(overlay: Path) -> Any:
 
 
 def instructions() -> Iterator[tuple[str, str]]:
-    """Of the Dockerfile: `("COPY", "mt mt")`."""
     lines = [line for line in DOCKERFILE.read_text().splitlines() if not line.lstrip().startswith("#")]
     for line in "\n".join(lines).replace("\\\n", " ").splitlines():
         if line.strip():
@@ -226,7 +225,6 @@ def test_a_pod_is_hardened_and_outlives_its_drain() -> None:
 
 
 def test_overlays() -> None:
-    """One takes the GPU away, the other keeps the keys of one replica."""
     assert pod()["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
     (container,) = pod(patched(CPU))["containers"]
     assert "nvidia.com/gpu" not in container["resources"]["limits"]

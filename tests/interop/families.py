@@ -50,7 +50,6 @@ class Family:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path, shard_size: str = "1GB", **changes: Any) -> Path:
-        """Write a model directory."""
         folder.mkdir(parents=True)
         content = sentencepiece_model(lines(1000), 400, model_type=self.kind, character_coverage=1.0)
         (folder / SENTENCEPIECE).write_bytes(content)
@@ -71,7 +70,6 @@ class Family:
         return f"{'MBart' if self.name == 'mBART-50' else 'M2M100'}ForConditionalGeneration"
 
     def tokenizer(self, folder: Path) -> Any:
-        """Their tokenizer for texts in the source language."""
         if self.name == "M2M-100":
             files = (str(folder / "vocab.json"), str(folder / SENTENCEPIECE))
             return transformers.M2M100Tokenizer(*files, src_lang=self.source)
@@ -93,7 +91,6 @@ class Family:
         )
 
     def model(self, folder: Path) -> Any:
-        """Their model."""
         return getattr(transformers, self.model_class).from_pretrained(folder).eval()
 
 

@@ -15,7 +15,6 @@ LARGE = (".safetensors", ".bin", ".spm")  # files that the hub stores by their S
 
 
 def commit_of(folder: Path) -> str:
-    """A name of 40 hexadecimal digits for the state of a folder."""
     return hashlib.sha1(str(folder).encode()).hexdigest()
 
 
@@ -77,7 +76,6 @@ class HubStub:
         return [range for method, path, range in self.log if method == "GET" and path.endswith("/" + name)]
 
     def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body for a path."""
         words = unquote(path.partition("?")[0]).strip("/").split("/")
         api = words[:2] == ["api", "models"]
         name, rest = "/".join(words[2:4] if api else words[:2]), words[4:] if api else words[2:]

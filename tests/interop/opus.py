@@ -91,7 +91,6 @@ class Opus:
         return folder
 
     def save(self, folder: Path, options: Mapping[str, Any]) -> None:
-        """Write the arrays with the options as Marian keeps them: YAML in bytes, which end with zero."""
         described = np.frombuffer(yaml.safe_dump(dict(options)).encode() + b"\0", dtype=np.int8)
         np.savez(folder / "model.npz", **self.arrays, **{"special:model.yml": described})  # type: ignore[arg-type]
 

@@ -124,7 +124,6 @@ def loaded_pair(theirs: Any, ours: LoadedModel, vocabularies: Sequence[dict[str,
 
 
 def refusal(source: Path | str, out: Path, directions: Sequence[str] = (), **options: Any) -> str:
-    """The error of an import, after which nothing is written."""
     with pytest.raises(ModelError) as caught:
         import_model(str(source), out, directions, ImportOptions(**options))
     assert not out.exists()

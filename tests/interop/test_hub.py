@@ -55,7 +55,6 @@ def here(hub: HubStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HubSt
 
 @pytest.fixture
 def published(here: HubStub, tmp_path: Path) -> Path:
-    """An empty folder that the hub publishes."""
     folder = tmp_path / "published"
     folder.mkdir()
     here.repositories[NAME] = Repository({"main": folder})

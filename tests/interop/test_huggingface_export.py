@@ -64,7 +64,6 @@ def exported(model: Path, out: Path) -> tuple[LoadedModel, Theirs]:
 
 
 def assert_same(ours: LoadedModel, theirs: Theirs) -> None:
-    """Ids, encoder output, logits."""
     texts = sentences(8)
     targets = [ours.tokenizer.target.encode(text) for text in sentences(8, seed=1)]
     for text, target in zip(texts, targets, strict=True):

@@ -30,7 +30,6 @@ WEIGHTS = "model.safetensors"
 
 @pytest.fixture(scope="module")
 def int8(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The frozen model in int8."""
     out = tmp_path_factory.mktemp("int8") / "model"
     assert main([str(FROZEN), str(out), "--to", "int8"]) == 0
     return out

@@ -49,7 +49,6 @@ def vocabulary(model: LoadedModel) -> Vocabulary:
 
 
 def imported(family: Family, tmp_path: Path, **changes: Any) -> tuple[Pair, Any, Path]:
-    """Both models, their tokenizer, and our folder."""
     folder = family.write(tmp_path / "theirs", **changes)
     import_model(str(folder), tmp_path / "ours")
     ours, theirs, tokenizer = load_model(tmp_path / "ours"), family.model(folder), family.tokenizer(folder)

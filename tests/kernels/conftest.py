@@ -101,13 +101,11 @@ def checked(library: ctypes.CDLL | None) -> ctypes.CDLL:
 
 @pytest.fixture(scope="session")
 def library() -> ctypes.CDLL:
-    """The compiled kernels for this processor."""
     return checked(load_library())
 
 
 @pytest.fixture(scope="session", params=fitting_targets(), ids=lambda target: target.name)
 def target_library(request: pytest.FixtureRequest) -> ctypes.CDLL:
-    """The compiled kernels for each target that this processor has."""
     folder = cache_folder()
     assert folder is not None, "there is no home directory"
     path = compile_library(request.param, folder)

@@ -78,7 +78,6 @@ class Recorder:
         pass
 
     def file(self, sources: Sequence[Ids], options: SearchOptions) -> bytes:
-        """Return the input of decode.cpp."""
         params = [search_params(options, len(source)) for source in sources]
         ids = [id for source in sources for id in source]
         numbers = [len(sources), len(ids), *map(len, sources), *ids]

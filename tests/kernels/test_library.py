@@ -48,7 +48,6 @@ def workshop(tmp_path: Path, library: ctypes.CDLL, monkeypatch: pytest.MonkeyPat
 
 
 def fingerprint() -> bytes:
-    """The digest of the sources, with which a library ends."""
     folder = cache_folder()
     assert folder is not None
     return folder.name.encode()
@@ -60,7 +59,6 @@ def program(path: Path, script: str) -> None:
 
 
 def cached(workshop: Path) -> Path:
-    """The best library in the cache."""
     load_library.cache_clear()
     assert load_library() is not None
     return next((workshop / "cache").glob(f"mt-service/*/{BEST}.so"))

@@ -31,7 +31,6 @@ class Search:
         return self.model.start(self.model.encode(source, mask), mask, self.beams)
 
     def assert_step(self, tokens: list[int]) -> Tensor:
-        """Feed a token a row; checks the logits [R, V] against the model without a cache, and returns them."""
         self.rows = [[*row, token] for row, token in zip(self.rows, tokens, strict=True)]
         logits = self.model.decode_step(torch.tensor(tokens), self.cache)
         for number, row in enumerate(self.rows):

@@ -21,7 +21,6 @@ INPUT_LAYERS = [{"positions": "learned"}, {"embedding_norm": True}, {"positions"
 
 
 def source_of(lengths: list[int]) -> tuple[Tensor, Tensor]:
-    """Random sources, padded with 0, and their mask."""
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     return torch.randint(4, V, mask.shape) * mask, mask
 
@@ -43,7 +42,6 @@ def torch_attention(ours: MultiHeadAttention, name: str) -> Iterator[tuple[str, 
 
 
 def torch_layer(ours: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[tuple[str, Tensor]]:
-    """Our layer's parameters under torch's names."""
     yield from torch_attention(ours.self_attention, f"{prefix}.self_attn")
     sublayers = [ours.around_self_attention]
     if isinstance(ours, DecoderLayer):

@@ -42,15 +42,12 @@ class AppThread:
             time.sleep(0.005)
 
     def do(self, action: Callable[[], T]) -> T:
-        """Return the result of a function, called in the event loop."""
-
         async def doing() -> T:
             return action()
 
         return self.wait(doing())
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return the result of a coroutine, run in the event loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
     def __enter__(self) -> Self:

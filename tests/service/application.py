@@ -78,7 +78,6 @@ class Application(AppThread):
             self.keys[name], _ = self.database.run_sync(make)
 
     def post(self, path: str, body: Any, status: int = 200, key: str = "") -> Any:
-        """POST JSON, and return the JSON of the answer."""
         response = self.client.post(path, json=body, headers=self.headers(key) if key else {})
         assert response.status_code == status, response.text
         return response.json()
@@ -87,11 +86,9 @@ class Application(AppThread):
         return {"Authorization": f"DeepL-Auth-Key {self.keys.get(key, key)}"}
 
     def sdk(self, key: str = "rich") -> deepl.DeepLClient:
-        """DeepL's client with a key."""
         return sdk(self.url, self.keys.get(key, key))
 
     def spent(self, key: str) -> int:
-        """Characters charged to a key."""
         return int(self.client.get("/v2/usage", headers=self.headers(key)).json()["character_count"])
 
     def stop(self) -> None:
@@ -102,7 +99,6 @@ class Application(AppThread):
 
 
 def sdk(url: str, key: str) -> deepl.DeepLClient:
-    """DeepL's client of a service, whatever proxy the environment names."""
     client = deepl.DeepLClient(key, server_url=url)
     client._client._session.trust_env = False
     return client
@@ -115,6 +111,5 @@ def single(result: deepl.TextResult | list[deepl.TextResult]) -> deepl.TextResul
 
 
 def several(results: deepl.TextResult | list[deepl.TextResult]) -> list[deepl.TextResult]:
-    """Return the results for a list of texts."""
     assert isinstance(results, list)
     return results

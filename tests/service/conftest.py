@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment(settings: dict[str, str]) -> dict[str, str]:
-    """This process's environment, but with no other settings of ours."""
     return {**without_settings(), "OMP_NUM_THREADS": "1", **settings}
 
 
@@ -43,7 +42,6 @@ def start_service() -> Iterator[Callable[..., ServiceProcess]]:
 
 @pytest.fixture(scope="session")
 def service(start_service: Callable[..., ServiceProcess], several_directions: Path) -> ServiceProcess:
-    """One that translates en-de, en-fr and fr-de."""
     return start_service(several_directions)
 
 

@@ -35,7 +35,6 @@ class Control:
     scorers: "list[Controlled]" = field(default_factory=list)
 
     def open(self) -> None:
-        """Go on without permits."""
         self.permits.release(1_000_000)
 
     def start(self, setup: ModelSetup) -> ThreadTransport:
@@ -133,8 +132,6 @@ class Rigged:
 
 @dataclass
 class Rigging:
-    """The scorer of one that is rigged."""
-
     inner: Any
     plan: Rigged
     kills: set[tuple[int, ...]]

@@ -90,8 +90,6 @@ class UnreliableDatabase(Database):
 
 @dataclass
 class Call:
-    """A call of a double's translate."""
-
     texts: list[SourceText]
     options: TranslateOptions
     caller: str
@@ -101,8 +99,6 @@ class Call:
 
 @dataclass(frozen=True)
 class WordPool:
-    """What the service reads of the pool of a model."""
-
     name: str
     description: Ready
     model: Path = Path()
@@ -136,7 +132,6 @@ class WordModels:
         self.opened.set()
 
     def forget(self) -> None:
-        """Be as at first."""
         self.opened.set()
         self.calls.clear()
         self.errors.clear()
@@ -245,7 +240,6 @@ def alternatives(text: str, options: TranslateOptions, match: float | None = Non
 
 
 def sentence(text: str, kept: Sequence[Range], options: TranslateOptions, order: WordOrder) -> tuple[str, list[Link]]:
-    """The words in their new order and form, everything between them as it was."""
     words = [unit for unit in find_units(text) if unit.word]
     glossary = dict(options.terms.glossary)
     found: list[str] = []

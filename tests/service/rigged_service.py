@@ -16,7 +16,6 @@ from tests.service.controlled import Rigged
 
 
 def rigged(settings: Settings) -> Fleet:
-    """Each worker in a process of its own, as always."""
     load = Rigged(**json.loads(os.environ["RIGGED"]))
     return Fleet(settings, lambda setup: ProcessTransport(ModelSetup(setup.model, setup.device), load))
 

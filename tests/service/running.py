@@ -51,7 +51,6 @@ class Sent:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[httpx.AsyncClient]:
-    """As many connections as it takes."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=300, limits=limits) as client:
         yield client
@@ -92,13 +91,11 @@ async def keep_asking(
 
 
 async def figures(client: httpx.AsyncClient) -> dict[str, float]:
-    """What GET /metrics says, of the figures without labels."""
     text = (await client.get("/metrics")).text
     return {name: float(value) for name, value in re.findall(r"^(mt_\w+) ([\d.e+]+)$", text, re.MULTILINE)}
 
 
 async def until(condition: Callable[[], object], seconds: float = 300) -> None:
-    """Waits for a condition; fails if it does not come about."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.005)

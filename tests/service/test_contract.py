@@ -15,7 +15,6 @@ DOG, CAT = "The dog sees the cat.", "The cat follows the dog."
 
 @pytest.fixture(scope="module")
 def expected(several_directions: Path) -> Callable[..., list[str]]:
-    """The library's translations from English."""
     translator = Translator.load(several_directions, device=DEVICE)
 
     def translate(*texts: str, target: str = "de") -> list[str]:

@@ -24,7 +24,6 @@ from tests.service.doubles import STATS
 
 
 def samples(text: str | bytes) -> dict[str, float]:
-    """`name{label=value}` and what it counts."""
     content = text.decode() if isinstance(text, bytes) else text
     return {
         f"{sample.name}{{{','.join(f'{name}={value}' for name, value in sorted(sample.labels.items()))}}}".replace(

@@ -28,7 +28,6 @@ PROBES = ("/livez", "/readyz", "/health")
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Application]:
-    """Each probe sends a canary."""
     with Application(
         {"en-de": upper, "de-fr": backwards},
         lambda models: {"readiness": Readiness(cast(Fleet, models), interval=0)},
@@ -268,14 +267,11 @@ def test_the_probe_of_a_container() -> None:
 
 
 class Node:
-    """An object in a reference cycle."""
-
     def __init__(self) -> None:
         self.itself = self
 
 
 async def is_collected(sizes: list[int]) -> bool:
-    """Return whether a reference cycle is freed after requests of these sizes."""
     garbage, cycle = RequestGarbage(), weakref.ref(Node())
     for size in sizes:
         garbage.add(size)

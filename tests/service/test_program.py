@@ -88,7 +88,6 @@ def test_no_process_loads_what_it_does_not_need(module: str, unneeded: set[str])
 
 
 def test_it_starts_and_translates_without_a_network() -> None:
-    """In a network namespace of its own, in which there is nothing but this process."""
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-rn", "true"], capture_output=True).returncode:
         pytest.skip("this needs unshare(1), and leave to make a network namespace")
@@ -256,7 +255,6 @@ def test_kill_9_of_the_service_leaves_no_worker(start_service: Callable[..., Any
 
 
 async def test_grace_has_an_end() -> None:
-    """What is not done by then is told so, and nobody is left waiting."""
     with started(rigged={"step_seconds": 0.5}, MT_GRACE_SECONDS="1") as target:
         async with connected(target.url) as client:
             waiting = asyncio.create_task(ask(client, "the dog and " * 10))  # takes 10 s

@@ -35,7 +35,6 @@ http {{
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of nginx, with its logs."""
     return tmp_path_factory.mktemp("nginx")
 
 

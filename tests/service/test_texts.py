@@ -59,7 +59,6 @@ MARKUP = {
 
 @pytest.fixture(scope="module")
 def client(start_service: Callable[..., Any]) -> Iterator[httpx.Client]:
-    """A service with limits that let a megabyte in."""
     limits = {"MT_MAX_CHARACTERS": str(MEGABYTE), "MT_MAX_BODY_BYTES": "8000000", "MT_CACHE_CHARACTERS": "0"}
     service = start_service(FROZEN, **limits)
     with httpx.Client(base_url=service.url, trust_env=False, timeout=600) as found:

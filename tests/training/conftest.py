@@ -117,8 +117,6 @@ def torchrun(command: list[str], *options: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with corpora and a recipe, where `python scripts/...` is typed."""
-
     folder: Path
 
     def write_corpora(self, pairs: int, seed: int) -> None:
@@ -149,7 +147,6 @@ class Place:
         return said.getvalue()
 
     def run(self, command: list[str], status: int = 0) -> str:
-        """What the command says on stderr; fails the test if it ends with another status."""
         process = self.start(command)
         _, said = process.communicate()
         assert process.returncode == status, said
@@ -166,7 +163,6 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture(scope="session")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with corpora, the recipe over them, and what was prepared from both; not to be written to."""
     folder = tmp_path_factory.mktemp("reverse")
     write_corpora(folder / "corpora", 400, seed=1)
     (folder / "recipe.toml").write_text(RECIPE.replace('"corpora"', f'"{folder / "corpora"}"'))

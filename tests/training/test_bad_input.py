@@ -20,7 +20,6 @@ Damage = Callable[[Path], object]
 
 
 def train(arguments: Sequence[str]) -> int:
-    """`scripts/train.py` in one process; what others do is in test_processes.py."""
     return train_main([*arguments, "--threads", "1"])
 
 

@@ -15,7 +15,6 @@ def random(*shape: int, seed: int = 1) -> Tensor:
 
 
 def stepped(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], gradients: list[Tensor]) -> None:
-    """One step at rate 0.1, of gradients that are twice what they should be."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = 2 * gradient
     scaled_step(optimizer, 0.1, torch.tensor(2.0))

@@ -64,7 +64,6 @@ def same(a: RunState, b: RunState) -> bool:
 
 
 def kept(state: RunState) -> list[dict[str, torch.Tensor]]:
-    """What the optimizers keep of each parameter."""
     return [
         optimizer.state[parameter]
         for optimizer in state.optimizers

@@ -62,7 +62,6 @@ Make = Callable[..., Trainer]
 
 
 def write_old(folder: Path, directions: tuple[str, ...], marks: tuple[str, ...] = ()) -> Path:
-    """The directory of a model with random weights."""
     torch.manual_seed(3)
     parsed = DirectionSet.parse(directions)
     languages = sorted({*parsed.sources, *parsed.targets})

@@ -53,8 +53,6 @@ def test_a_key_is_found_by_its_text_alone(database: Database) -> None:
 
 
 def test_the_whole_hash_is_compared(database: Database) -> None:
-    """A text whose hash only begins as a key's is not that key."""
-
     def alter(connection: sqlite3.Connection) -> None:
         (digest,) = connection.execute("SELECT digest FROM keys").fetchone()
         connection.execute("UPDATE keys SET digest = ?", (digest[:-1] + bytes([digest[-1] ^ 1]),))
@@ -243,7 +241,6 @@ def test_the_script_refuses(keys: Run, tmp_path: Path, arguments: tuple[str, ...
 
 
 async def test_look_ups_of_one_address_do_not_delay_another(database: Database) -> None:
-    """Of a hundred look-ups of one address, at most one is in the queue before that of the other address."""
     ended = list[str]()
 
     async def find(address: str) -> None:

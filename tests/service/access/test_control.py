@@ -30,8 +30,6 @@ DECEMBER = NOVEMBER + 20 * 86_400
 
 @dataclass
 class Clock:
-    """Instead of the `time` module."""
-
     now: float = NOVEMBER
 
     def time(self) -> float:
@@ -70,7 +68,6 @@ async def refusals(access: AccessControl, secret: str | None, address: str, time
 
 
 def written(database: Database, key: ApiKey) -> int:
-    """The characters of this month in the database."""
     return database.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time())))
 
 
@@ -88,7 +85,6 @@ def test_addresses(known_as: str, addresses: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(("require", "keys"), [(False, False), (False, True), (True, True), (True, False)])
 async def test_who_is_let_in(database: Database, require: bool, keys: bool) -> None:
-    """If no key is required, also with a word that cannot be a key: whether there are keys changes nothing."""
     if keys:
         made(database)
     access = AccessControl(database, require_key=require)

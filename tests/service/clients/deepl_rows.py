@@ -53,7 +53,6 @@ LISTS = [
 
 
 def stored(world: World, made: MultilingualGlossaryInfo) -> dict[str, str]:
-    """Return the entries en-de of a glossary."""
     (entries,) = world.deepl.get_multilingual_glossary_entries(made, "EN", "DE").dictionaries
     return dict(deepl.convert_tsv_to_dict(str(entries.entries)))
 
@@ -163,8 +162,6 @@ TMX = (
 
 
 def created(option: str, options: dict[str, str], expected: Callable[[TranslationMemoryJob], bool]) -> list[Row]:
-    """Return the row of an import job that is created with options."""
-
     def call(world: World) -> bool:
         job = world.deepl.create_translation_memory_import("a.tmx", 3, **options)
         return expected(world.deepl.get_translation_memory_job(job.job_id))
@@ -173,7 +170,6 @@ def created(option: str, options: dict[str, str], expected: Callable[[Translatio
 
 
 def uploaded(world: World, **options: Any) -> TranslationMemoryJob:
-    """Return the job of a file that is uploaded by itself."""
     job = world.deepl.create_translation_memory_import("a.tmx", len(TMX))
     world.deepl.upload_translation_memory_file(job, TMX.encode(), **options)
     return world.deepl.get_translation_memory_job(job.job_id)
@@ -188,7 +184,6 @@ def imported(world: World, **options: Any) -> str:
 
 
 def export(world: World, memory: str = "") -> TranslationMemoryExport:
-    """Return the job that exports the memory."""
     return world.deepl.create_translation_memory_export(memory or world.memory)
 
 
@@ -197,21 +192,17 @@ def waited_for(world: World, **options: Any) -> TranslationMemoryJob:
 
 
 def downloaded(world: World, **options: Any) -> str:
-    """Return the file of an export."""
     written = io.BytesIO()
     world.deepl.download_translation_memory_export(waited_for(world), written, **options)
     return written.getvalue().decode()
 
 
 def exported(world: World, **options: Any) -> str:
-    """Return the file that the client writes."""
     world.deepl.export_translation_memory_to_filepath(world.memory, world.folder / "m.tmx", **options)
     return (world.folder / "m.tmx").read_text(encoding="utf-8")
 
 
 def refused(method: str, *arguments: Any, options: tuple[str, ...] = ()) -> list[Row]:
-    """Return the rows of a method that is not offered, with its options."""
-
     def call(world: World) -> bool:
         return bool(getattr(world.deepl, method)(*arguments))
 

@@ -25,7 +25,6 @@ DESCRIBED = "stated in the HTTP API"
 
 
 def text(world: World, text: str, **options: Any) -> deepl.TextResult:
-    """Return the translation into German."""
     return single(world.deepl.translate_text(text, **{"target_lang": "DE", **options}))
 
 
@@ -36,14 +35,12 @@ def differs(source: str, base: dict[str, Any] | None = None, **options: Any) -> 
 
 
 def document(world: World, content: str = SAW, **options: Any) -> str:
-    """Return the translation of a text file."""
     written = io.BytesIO()
     world.deepl.translate_document(content.encode(), written, **TXT | options)
     return written.getvalue().decode()
 
 
 def from_path(world: World, content: str = SAW, **options: Any) -> str:
-    """Return the translation of a file that the client reads and writes."""
     source, target = world.folder / "in.txt", world.folder / "out.txt"
     source.write_text(content)
     world.deepl.translate_document_from_filepath(source, target, **{"target_lang": "DE", **options})
@@ -53,7 +50,6 @@ def from_path(world: World, content: str = SAW, **options: Any) -> str:
 def uploaded(
     world: World, content: str = SAW, timeout_s: int | None = None, chunk_size: int = 1, **options: Any
 ) -> str:
-    """Return the translation of an upload, fetched in three steps."""
     written = io.BytesIO()
     handle = world.deepl.translate_document_upload(content, **TXT | options)
     world.deepl.translate_document_wait_until_done(handle, timeout_s=timeout_s)
@@ -67,8 +63,6 @@ def status(world: World) -> bool:
 
 
 def document_rows(method: str, run: Callable[..., str]) -> list[Row]:
-    """Return the rows that the three ways to translate a document have in common."""
-
     def changes(content: str, **options: Any) -> Callable[[World], bool]:
         return lambda world: run(world, content=content) != run(world, content=content, **options)
 
@@ -104,7 +98,6 @@ def plain(world: World, content: str, **options: Any) -> str:
 
 
 def dogs(world: World) -> bool:
-    """Return whether the first of two glossaries counts."""
     both = [glossary(world), glossary(world, dog="Dackel")]
     return "Pudel" in text(world, "a dog", **PAIR, glossary_ids=both).text
 

@@ -27,20 +27,17 @@ Fields that no documentation names are ignored, because new versions of the clie
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table of (method, option, result, note)."""
     lines = ["| method | option | result | note |", "| --- | --- | --- | --- |"]
     code = [(f"`{method}`", f"`{option}`" if option else "", result, note) for method, option, result, note in rows]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in code)]) + "\n"
 
 
 def node_rows() -> list[list[str]]:
-    """Return the rows of deepl-node."""
     rows: list[list[str]] = json.loads(NODE_ROWS.read_text(encoding="utf-8"))
     return rows
 
 
 def page() -> str:
-    """Return the page."""
     rows = {"LibreTranslate": LIBRETRANSLATE_ROWS, "DeepL, Python (`deepl` 1.32)": DEEPL_ROWS}
     parts = {title: [[one.method, one.option, one.result, one.note] for one in rows[title]] for title in rows}
     parts["DeepL, Node (`deepl-node` 1.28)"] = node_rows()

@@ -52,12 +52,10 @@ class Row:
 
 
 def rows(method: str, *options: tuple[Any, ...]) -> list[Row]:
-    """Return the rows of a method: (option, call, result, note) of each."""
     return [Row(method, *option) for option in options]
 
 
 def observed(row: Row, world: World) -> str:
-    """Return the result that `row` states if the service behaves as it states."""
     try:
         return EFFECT if row.call(world) else NONE
     except deepl.DocumentTranslationException as error:

@@ -20,7 +20,6 @@ def multilingual(world: World) -> MultilingualGlossaryInfo:
 
 
 def store_memory(url: str, key: str, name: str) -> str:
-    """Return the id of a new memory en-de with three units."""
     lines = f"{UNIT}\tDie rote Ampel blinkt.\nPress the button.\tTaste drücken.\nThe dog.\tDer Hund.\n"
     form = {"source": "en", "target": "de", "name": name, "api_key": key}
     answer = httpx.put(f"{url}/memories", data=form, files={"file": ("m.tsv", lines)}, trust_env=False, timeout=300)

@@ -74,7 +74,6 @@ def test_every_method_and_option_of_libretranslatepy_has_a_row() -> None:
 
 
 def test_an_option_without_effect_is_documented() -> None:
-    """Its description says so, or its note says what it means."""
     described = PAGE.with_name("http.md").read_text(encoding="utf-8")
     for row in [*LIBRETRANSLATE_ROWS, *DEEPL_ROWS]:
         if row.result == "no effect" and row.note != "means 0":

@@ -118,7 +118,6 @@ class Service(AppThread):
 
 
 def statuses(received: bytes) -> list[int]:
-    """Return the statuses of answers, but for 100."""
     return [int(status) for status in re.findall(rb"HTTP/1.1 ([2-5]\d\d) ", received)]
 
 
@@ -131,7 +130,6 @@ def receive(connection: socket.socket) -> bytes:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Return what comes until the other side closes."""
     return b"".join(iter(partial(receive, connection), b""))
 
 
@@ -185,7 +183,6 @@ REQUESTS: list[tuple[bytes, list[int], bool]] = [
 
 @pytest.fixture(scope="module")
 def outcomes(service: Service) -> list[tuple[list[int], bool, bytes]]:
-    """Send all at once."""
     with ThreadPoolExecutor(len(REQUESTS)) as pool:
         return list(pool.map(lambda row: service.send(row[0], len(row[1])), REQUESTS))
 

@@ -108,7 +108,6 @@ async def test_trusted_proxies_say_who_asks(
 
 
 async def test_a_root_path() -> None:
-    """A proxy shows the service under a path, which it takes away before it asks."""
     settings = {"root_path": "/translator"}
     assert (await ask(settings, "GET", "/livez")).status_code == 200
     assert (await ask(settings, "POST", "/echo")).json()["url"].endswith("/translator/echo")

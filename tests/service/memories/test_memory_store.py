@@ -53,7 +53,6 @@ def numbered(slices: int) -> list[MemoryUnit]:
 
 
 def rows(database: Database) -> int:
-    """Number of rows of all memories."""
     tables = ("memories", "memory_units", "memory_words", "memory_lengths")
     union = " UNION ALL ".join(f"SELECT count(*) FROM {table}" for table in tables)
     return sum(count for (count,) in database.run_sync(lambda connection: connection.execute(union).fetchall()))

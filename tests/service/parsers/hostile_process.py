@@ -26,7 +26,6 @@ def sleep(seconds: float) -> float:
 
 
 def wait(path: str) -> None:
-    """Create the file `path`, and wait until it is deleted."""
     open(path, "x").close()
     while os.path.exists(path):
         time.sleep(0.01)
@@ -45,7 +44,6 @@ def die(code: int) -> None:
 
 
 def abort(_: object) -> None:
-    """End as a C++ library does that gets no memory."""
     os.abort()
 
 

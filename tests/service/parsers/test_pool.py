@@ -77,8 +77,6 @@ async def test_failures_do_not_reveal_the_input(operation: Callable[[Any], Any],
 
 
 class Canary:
-    """An object whose unpickling creates a file."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -105,7 +103,6 @@ async def test_nothing_that_a_process_sends_is_believed(tmp_path: Path) -> None:
 
 
 async def test_callers_take_turns() -> None:
-    """One caller's five operations do not delay another's by more than the one that runs."""
     order: list[str] = []
 
     async def call(caller: str, number: int) -> None:

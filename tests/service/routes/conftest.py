@@ -27,7 +27,6 @@ DEEPL_WAYS = ("en-de", "en-pb", "en-pt", "en-zh", "de-en", "fr-en")
 
 @pytest.fixture(scope="package")
 def deepl_application() -> Iterator[Application]:
-    """Requires keys."""
     with Application(
         dict.fromkeys(DEEPL_WAYS, upper),
         require_key=True,

@@ -18,7 +18,6 @@ def upload(native: Application, name: str, content: bytes, **fields: str) -> htt
 
 
 def fetched(native: Application, name: str, content: bytes, **fields: str) -> bytes:
-    """Return the translated file."""
     return native.client.get(upload(native, name, content, **fields).json()["translatedFileUrl"]).content
 
 

@@ -252,7 +252,6 @@ def test_a_caller_has_a_number_of_suggestions(native: Application, monkeypatch: 
 
 @pytest.fixture(scope="module")
 def offering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
-    """An application that offers a glossary and two memories."""
     glossary = tmp_path_factory.mktemp("offered") / "terms.csv"
     glossary.write_text("station,Bahnhof,en,de\ngare,Bahnhof,fr,de\ndog,chien,en,fr\n", encoding="utf-8")
     with Application(

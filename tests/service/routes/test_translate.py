@@ -28,7 +28,6 @@ def asked(native: Application, status: int = 200, **body: Any) -> Any:
 
 
 def refused(response: httpx.Response, status: int, code: str = "") -> str:
-    """Return the message of an error, after a look at the whole of it."""
     body = response.json()
     assert response.status_code == status == body["status"], response.text
     assert response.headers["content-type"] == "application/problem+json"
@@ -86,7 +85,6 @@ def test_forms_keep_what_they_are_given(native: Application) -> None:
 
 
 def said(text: Any, **more: Any) -> dict[str, Any]:
-    """Return an answer."""
     return {"translatedText": text, **more}
 
 
@@ -349,7 +347,6 @@ def test_a_closed_connection_cancels_the_translation(native: Application, models
 
 
 def streamed(native: Application, **body: Any) -> tuple[httpx.Response, list[tuple[str, Any]]]:
-    """Return the answer and its events."""
     response = native.client.post("/translate", json={**PAIR, "stream": True, **body})
     blocks = [block.split("\n") for block in response.text.strip().split("\n\n")] if response.is_success else []
     return response, [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]

@@ -43,7 +43,6 @@ class Processes:
         return self.started[-1]
 
     def kill(self) -> None:
-        """The newest one."""
         os.kill(self.started[-1].pid, signal.SIGKILL)
 
 

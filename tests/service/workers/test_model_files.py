@@ -104,7 +104,6 @@ def fleet_of(models: Path, control: Control | None = None) -> Fleet:
 
 @pytest.fixture
 def models(tmp_path: Path) -> Path:
-    """A folder with a model."""
     return write_model(tmp_path / "models" / "old", ["en-de"]).parent
 
 

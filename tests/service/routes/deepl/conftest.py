@@ -29,6 +29,5 @@ def client(running: Application) -> deepl.DeepLClient:
 
 @pytest.fixture
 def raw(running: Application) -> Iterator[httpx.Client]:
-    """Without the SDK."""
     with httpx.Client(base_url=running.url, headers=running.headers(), trust_env=False, timeout=PATIENCE) as client:
         yield client

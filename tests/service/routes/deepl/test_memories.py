@@ -33,7 +33,6 @@ def tmx(*units: dict[str, str], header: str = 'srclang="en"') -> str:
 
 
 def imported(client: deepl.DeepLClient, content: str, name: str = "a.tmx", **options: Any) -> Any:
-    """Return the final job of an import."""
     created = client.create_translation_memory_import(name, len(content.encode()), **options)
     client.upload_translation_memory_file(created, content.encode())
     return client.wait_until_translation_memory_job_done(created.job_id)
@@ -206,7 +205,6 @@ def test_the_oldest_jobs_of_a_caller_are_forgotten() -> None:
 
 @pytest.fixture
 def memory(running: Application) -> str:
-    """A memory of the key "rich" with 12 units."""
     units = [MemoryUnit(f"Word {number}", f"Wort {number}") for number in range(12)]
 
     async def store() -> str:

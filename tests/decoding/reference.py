@@ -33,7 +33,6 @@ def decode(
 
 
 def drain(engine: AnyEngine, requests: Sequence[Request]) -> dict[int, Result]:
-    """Submit all requests -> the results by id, one of each request."""
     for request in requests:
         engine.submit(request)
     results = list(engine.drain())

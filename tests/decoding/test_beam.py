@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from mt.decoding.beam import BeamSearch
-from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
 from tests.decoding.conftest import EOS, A, B, Ids, Table, TableScorer, random_scorer
 from tests.decoding.reference import decode
@@ -92,18 +91,3 @@ def test_a_sentence_with_no_way_on_ends_empty() -> None:
     for _ in range(2):
         search.advance(torch.tensor([[0.0, 0, 0, 0, 1]] * 2))
     assert search.finished.tolist() == [True]
-
-
-def test_results_stay_when_a_finished_sentence_goes_on() -> None:
-    scorer = random_scorer(9)
-    options = SearchOptions(beam_size=3, n_best=3, max_length=6)
-    search = BeamSearch.start([2], [options], [()], SpecialIds(), torch.device("cpu"))
-    state = scorer.start([SOURCE], 3)
-    seen: list[list[Hypothesis]] = []
-    for step in range(30):
-        rows = search.advance(scorer.step(state, search.tokens) if step < 20 else torch.full((3, 9), math.nan))
-        assert rows is not None
-        state.reorder(rows)
-        if search.finished.item():
-            seen += search.results([0])
-    assert len(seen) > 20 and all(found == seen[0] for found in seen)

@@ -134,7 +134,6 @@ def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_words(
 
 @pytest.mark.parametrize("beams", [12])
 def test_whatever_the_model_holds_all_words_are_there(beams: int) -> None:
-    """Words of several ids, under a model that knows nothing of them; ten ids are room enough."""
     random = Random(beams)
     for seed in range(12):
         words = {

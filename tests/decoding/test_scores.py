@@ -39,15 +39,6 @@ def test_the_best_are_those_of_a_plain_sort(rows: int, size: int, k: int, seed: 
     assert torch.equal(ids, expected.indices[:, :k])
 
 
-@pytest.mark.parametrize("place", [0, 500, 1099])
-def test_not_a_number_comes_first(place: int) -> None:
-    scores = torch.randn(2, 1100, generator=torch.Generator().manual_seed(1))
-    scores[0, place] = torch.nan
-    values, _ = best(scores, 3)
-    assert values[0, 0].isnan()
-    assert not values[1].isnan().any()
-
-
 @pytest.mark.parametrize(
     ("said", "n", "banned"),
     [

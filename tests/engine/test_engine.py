@@ -1,7 +1,6 @@
 """Many sentences in flight give what each gives alone."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -124,32 +123,16 @@ def test_a_busy_caller_keeps_half_of_the_work_beside_another(decoder: type[Searc
     assert sum(number > 1 for number in rows[:50]) == bulk_steps
 
 
-class SeveralSteps(SearchBatch):
-    """Batch that can take several steps in one call. `asked` are the rows and allowed steps of each call."""
+def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, advance = list[tuple[int, int]](), SearchBatch.advance
 
-    asked: list[tuple[int, int]]
+    def several(batch: SearchBatch, steps: int = 1) -> list[int]:
+        """Take several steps in one call."""
+        asked.append((batch.search.tokens.shape[0], steps))
+        return next((finished for _ in range(steps) if (finished := advance(batch))), [])
 
-    def advance(self, steps: int = 1) -> list[int]:
-        self.asked.append((self.search.tokens.shape[0], steps))
-        return next((finished for _ in range(steps) if (finished := super(SeveralSteps, self).advance())), [])
-
-
-class SeveralStepsDecoder(SearchDecoder):
-    def __init__(self) -> None:
-        super().__init__(TableScorer(random_table(VOCABULARY)))
-        self.asked: list[tuple[int, int]] = []
-
-    def begin(self, requests: Sequence[Request]) -> SearchBatch:
-        batch = super().begin(requests)
-        several = SeveralSteps(batch.scorer, batch.search, batch.state)
-        several.asked = self.asked
-        return several
-
-
-def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
-    decoder = SeveralStepsDecoder()
-    asked = decoder.asked
-    engine = Engine(decoder, Limits(rows=24, small_divisor=12))
+    monkeypatch.setattr(SearchBatch, "advance", several)
+    engine = table_engine(limits=Limits(rows=24, small_divisor=12))
     for id, source in enumerate(sources(8)):
         engine.submit(Request(id, source, replace(BEAM, min_length=8)))
     engine.step()
@@ -159,18 +142,6 @@ def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
     assert all(steps == 1 for rows, steps in asked if rows > 1)
     assert results[100].hypotheses == alone(sources(1)[0], SearchOptions(beam_size=1))
     assert results[7].hypotheses == alone(sources(8)[7], replace(BEAM, min_length=8))
-
-
-def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
-    scorer = TableScorer(random_table(VOCABULARY))
-    engine = table_engine(scorer, Limits(rows=18))  # six sentences; the others wait
-    for id, source in enumerate(sources(10)):
-        engine.submit(Request(id, source, replace(BEAM, min_length=5)))
-    results = engine.step()
-    engine.cancel([1, 3, 8, 12345])
-    results += engine.drain()
-    assert sorted(by_id(results)) == [0, 2, 4, 5, 6, 7, 9]
-    assert all(result.hypotheses == alone(sources(10)[result.id], replace(BEAM, min_length=5)) for result in results)
 
 
 @pytest.mark.parametrize("logit", [None, math.nan])

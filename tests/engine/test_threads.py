@@ -4,18 +4,17 @@ import ctypes
 import gc
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from mt.decoding.options import SearchOptions
 from mt.engine.backends.cpu import CompiledDecoder
-from mt.engine.backends.protocol import Batch
-from mt.engine.backends.torch import SearchDecoder
+from mt.engine.backends.torch import SearchBatch, SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
-from mt.engine.scheduler import BatchKind, Limits
+from mt.engine.scheduler import Limits
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from tests.decoding.conftest import TableScorer, random_table
 from tests.decoding.reference import drain
@@ -60,33 +59,22 @@ def test_threads_find_what_one_engine_finds(library: ctypes.CDLL, int8: bool) ->
         assert list(engine.drain()) == [] and engine.step() == []
 
 
-@dataclass(frozen=True)
-class Gate:
+class Gate(SearchDecoder):
     """A decoder that begins nothing until it is opened; `error` is what it raises then."""
 
-    decoder: SearchDecoder
-    opened: threading.Event
-    error: BaseException | None = None
+    def __init__(self, error: BaseException | None = None) -> None:
+        super().__init__(TableScorer(random_table(77)))
+        self.opened, self.error = threading.Event(), error
 
-    def kind(self, request: Request) -> BatchKind:
-        return self.decoder.kind(request)
-
-    def cost(self, request: Request) -> int:
-        return self.decoder.cost(request)
-
-    def begin(self, requests: Sequence[Request]) -> Batch:
+    def begin(self, requests: Sequence[Request]) -> SearchBatch:
         assert self.opened.wait(PATIENCE)
         if self.error is not None:
             raise self.error
-        return self.decoder.begin(requests)
-
-
-def gate(error: BaseException | None = None) -> Gate:
-    return Gate(SearchDecoder(TableScorer(random_table(77))), threading.Event(), error)
+        return super().begin(requests)
 
 
 def test_what_is_cancelled_gives_no_result() -> None:
-    decoder = gate()
+    decoder = Gate()
     engine = ThreadedEngine(decoder, Limits(), 2)
     for request in requests(12):
         engine.submit(request)
@@ -101,7 +89,7 @@ def test_what_is_cancelled_gives_no_result() -> None:
 
 
 def test_work_is_divided_and_busy_until_its_last_result() -> None:
-    decoder = gate()
+    decoder = Gate()
     engine = ThreadedEngine(decoder, Limits(), 3)
     assert not engine.busy and engine.progress == (-1, -1, -1)
     for request in requests(3):
@@ -114,7 +102,7 @@ def test_work_is_divided_and_busy_until_its_last_result() -> None:
 
 
 def test_threads_go_on_after_a_failure() -> None:
-    decoder = gate(ValueError("not this"))
+    decoder = Gate(ValueError("not this"))
     decoder.opened.set()
     engine = ThreadedEngine(decoder, Limits(), 2)
     for count in (4, 1):
@@ -126,7 +114,7 @@ class Death(BaseException):
 
 
 def test_what_a_thread_dies_of_is_raised_from_then_on() -> None:
-    decoder = gate(Death("memory"))
+    decoder = Gate(Death("memory"))
     decoder.opened.set()
     engine = ThreadedEngine(decoder, Limits(), 2)
     engine.submit(requests(1)[0])
@@ -140,7 +128,7 @@ def test_what_a_thread_dies_of_is_raised_from_then_on() -> None:
 
 def test_threads_end_with_their_owner() -> None:
     before = set(threading.enumerate())
-    decoder = gate()
+    decoder = Gate()
     decoder.opened.set()
     engine = ThreadedEngine(decoder, Limits(), 3)
     for request in requests(9):

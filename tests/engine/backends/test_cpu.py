@@ -60,7 +60,6 @@ class Case:
         return odd_model(self.vocabulary, source_vocabulary=self.own, **{**self.changes, **tied})
 
     def inputs(self) -> tuple[list[Ids], list[Ids]]:
-        """Sources and prefixes."""
         sources = list(self.sources or some_sources(12, self.own or self.vocabulary))
         return sources, [self.prefix if number % 2 else () for number in range(len(sources))]
 

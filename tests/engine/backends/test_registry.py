@@ -3,10 +3,10 @@
 import ctypes
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -165,29 +165,23 @@ def threads() -> Iterator[int]:
     torch.set_num_threads(before)
 
 
+def entered() -> ExitStack:
+    use = ExitStack()
+    use.enter_context(one_torch_thread())
+    return use
+
+
+def left(use: ExitStack) -> int:
+    use.close()
+    return torch.get_num_threads()
+
+
 @pytest.mark.parametrize("first_leaves_first", [True, False])
-def test_uses_that_overlap(threads: int, first_leaves_first: bool) -> None:
-    barrier, seen = Barrier(2, timeout=30), {}
-
-    def use(name: str, leaves_first: bool) -> None:
-        with ExitStack() as stack:
-            stack.enter_context(one_torch_thread())
-            barrier.wait()
-            if leaves_first:
-                stack.close()
-                seen[f"{name} after"] = torch.get_num_threads()
-            barrier.wait()
-            if not leaves_first:
-                seen[f"{name} inside"] = torch.get_num_threads()
-        seen[name] = torch.get_num_threads()
-
-    users = [Thread(target=use, args=("a", first_leaves_first)), Thread(target=use, args=("b", not first_leaves_first))]
-    for user in users:
-        user.start()
-    for user in users:
-        user.join()
-    early, late = ("a", "b") if first_leaves_first else ("b", "a")
-    assert seen == {f"{early} after": threads, f"{late} inside": 1, "a": threads, "b": threads}
-    with one_torch_thread():
-        pass
-    assert torch.get_num_threads() == threads
+def test_uses_of_one_torch_thread_that_overlap(threads: int, first_leaves_first: bool) -> None:
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        users = [(thread, thread.submit(entered).result()) for thread in (one, other)]
+        (early, first), (late, second) = users if first_leaves_first else users[::-1]
+        assert early.submit(left, first).result() == threads
+        assert late.submit(torch.get_num_threads).result() == 1
+        assert late.submit(left, second).result() == threads
+    assert left(entered()) == threads

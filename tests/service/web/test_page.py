@@ -95,6 +95,11 @@ class Visit:
         self.page.fill("#key", key)
         self.page.press("#key", "Enter")
 
+    def notes(self, sentences: Any) -> list[str]:
+        """What a screen reader says of sentences."""
+        ids = [each.get_attribute("aria-describedby") for each in sentences.all()]
+        return [self.page.locator(f"#{id}").text_content() for id in ids]
+
     def stored(self, name: str) -> Any:
         return self.page.evaluate("name => JSON.parse(localStorage.getItem(`translate.${name}`))", name)
 
@@ -180,6 +185,10 @@ def test_shift_enter_does_not_wait(visit: Open) -> None:
     assert seen.page.input_value("#source-text") == "The dog"
 
 
+OPTION = """([code, key]) => document.querySelector("#source-text").dispatchEvent(
+  new KeyboardEvent("keydown", {code, key, altKey: true, bubbles: true, cancelable: true}))"""
+
+
 def test_swapping(visit: Open) -> None:
     seen = visit().type("The dog sleeps.", "der Hund schläft.")
     seen.page.click("#swap")
@@ -188,25 +197,20 @@ def test_swapping(visit: Open) -> None:
     assert seen.page.url.endswith("#de/en")
     seen.page.keyboard.press("Alt+s")
     assert seen.page.url.endswith("#en/de")
-
-
-OPTION = """([code, key]) => document.querySelector("#source-text").dispatchEvent(
-  new KeyboardEvent("keydown", {code, key, altKey: true, bubbles: true, cancelable: true}))"""
-
-
-def test_characters_that_option_types_on_a_mac_are_typed(visit: Open) -> None:
-    seen = visit().type("The dog sleeps.", "der Hund schläft.")
     for code, key in (("KeyS", "ß"), ("KeyC", "ç"), ("KeyX", "≈"), ("KeyX", "ź"), ("KeyT", "†")):
-        assert seen.page.evaluate(OPTION, [code, key]) is True, key  # not prevented
-    assert seen.page.input_value("#source-text") == "The dog sleeps." and seen.page.url.endswith("#en/de")
+        assert seen.page.evaluate(OPTION, [code, key]) is True, key  # the characters of a Mac are not prevented
+    assert seen.page.input_value("#source-text") == "the dog sleeps." and seen.page.url.endswith("#en/de")
 
 
 UNKNOWN = "Confidence unknown: this text is unlike the text that the model was trained on."
 USED, OTHER, NO_WAY_BACK = "#used-model", "#other-language-text", "#swap[aria-disabled=true]"
 ITALIAN = "This text is in Italian, which this service does not translate."
+LIKE_GERMAN = "This text looks like German."
 LOOKS_GERMAN = "This text looks like German, so it was not translated."
+IN_GERMAN = "This text is in German already."
 UNTRANSLATED = "The language was not recognized. The text was not translated."
 AS_ENGLISH = "The language was not recognized. The text was translated as English."
+ARABIC = "ال كلب ينام."
 MORTGAGE = {"#output .sentence.unfamiliar": "der mortgage schläft."}
 SHOWN: list[tuple[str, str, dict[str, str | None]]] = [
     ("de/ar", "Hund", {"#output": "كلب", "#bridge": "By way of English"}),
@@ -214,6 +218,9 @@ SHOWN: list[tuple[str, str, dict[str, str | None]]] = [
     ("en/fr", "", {NO_WAY_BACK: ""}),
     ("auto/en", "Der Hund.", {"#detected": "Detected: German (97%)", USED: "This text was translated by de-en."}),
     ("auto/de", "Buongiorno a tutti.", {"#output": "Buongiorno a tutti.", OTHER: ITALIAN}),
+    ("auto/de", "Der Hund schläft.", {"#output": "Der Hund schläft.", OTHER: IN_GERMAN, "#confidence": None}),
+    ("en/de", "The dog sleeps.", {"#result": "der Hund schläft.", OTHER: None}),
+    ("en/de", "Der Hund schläft. Der Hund läuft.", {OTHER: LIKE_GERMAN}),
     ("auto/de", "Qwer Hund.", {"#detected": "Detected: German (46%)", OTHER: LOOKS_GERMAN}),
     ("auto/de", "Xyzzy Hund.", {"#detected": "Language not recognized", "#other-language": UNTRANSLATED}),
     ("auto/de", "Xyzzy dog.", {"#other-language": AS_ENGLISH, NO_WAY_BACK: ""}),
@@ -243,38 +250,28 @@ def test_what_the_page_says_of_a_text(visit: Open, languages: str, text: str, sh
         expect(seen.page.locator(part)).to_be_hidden()
 
 
-def test_text_in_another_language_than_the_selected_one_is_reported(visit: Open) -> None:
-    seen = visit("#en/de").type("The dog sleeps.", "der Hund schläft.")
-    expect(seen.page.locator("#result")).to_have_text("der Hund schläft.")
-    expect(seen.page.locator("#other-language")).to_be_hidden()
-    seen.type("Der Hund schläft. Der Hund läuft.")
-    expect(seen.page.locator("#other-language-text")).to_have_text("This text looks like German.")
-    seen.page.get_by_role("button", name="Translate from German").click()
-    seen.expect_translation("the dog sleeps. the dog runs.")
-    assert seen.page.url.endswith("#de/en")
-    expect(seen.page.locator("#other-language")).to_be_hidden()
-
-
-def test_text_in_the_target_language_is_reported(visit: Open) -> None:
-    seen = visit("#auto/de").type("Der Hund schläft.", "Der Hund schläft.")
-    expect(seen.page.locator("#other-language-text")).to_have_text("This text is in German already.")
-    expect(seen.page.locator("#confidence")).to_be_hidden()  # nothing was translated
-    seen.page.get_by_role("button", name="Translate into Arabic").click()
-    seen.expect_translation("ال كلب ينام.")
+@pytest.mark.parametrize(
+    ("languages", "button", "translation", "then"),
+    [
+        ("en/de", "Translate from German", "the dog sleeps.", "de/en"),
+        ("auto/de", "Translate into Arabic", ARABIC, "auto/ar"),
+    ],
+)
+def test_other_languages_are_offered(visit: Open, languages: str, button: str, translation: str, then: str) -> None:
+    seen = visit(f"#{languages}").type("Der Hund schläft.")
+    seen.page.get_by_role("button", name=button).click()
+    seen.expect_translation(translation)
+    assert seen.page.url.endswith(f"#{then}")
     expect(seen.page.locator("#other-language")).to_be_hidden()
 
 
 def test_both_sides_state_their_language(visit: Open) -> None:
-    seen = visit("#auto/en").type("Der Hund schläft.", "the dog sleeps.")
+    seen = visit("#auto/en", forced_colors="active").type("Der Hund schläft.", "the dog sleeps.")
     languages = [seen.page.locator(part).get_attribute("lang") for part in ("#source-text", "#mirror", "#output")]
     assert languages == ["de", "de", "en"]
+    expect(seen.page.locator("#mirror")).to_have_css("color", "rgba(0, 0, 0, 0)")  # or the text would be drawn twice
     seen.page.click("#swap")  # of the detected language
     assert seen.page.url.endswith("#en/de")
-
-
-def test_with_forced_colours_the_text_is_not_drawn_twice(visit: Open) -> None:
-    seen = visit(forced_colors="active").type("The dog sleeps.", "der Hund schläft.")
-    expect(seen.page.locator("#mirror")).to_have_css("color", "rgba(0, 0, 0, 0)")
 
 
 def test_what_the_model_was_trained_on(visit: Open) -> None:
@@ -353,9 +350,8 @@ def test_the_page_speaks_the_language_of_the_browser(visit: Open) -> None:
 def test_a_language_that_the_page_lacks_is_english(visit: Open) -> None:
     seen = visit(locale="pt-BR")
     expect(seen.page.locator("html")).to_have_attribute("lang", "en")
-    expect(seen.page.get_by_label("Language of this page").locator("option")).to_have_text(
-        ["English", "Deutsch", "Français"]
-    )
+    languages = seen.page.get_by_label("Language of this page").locator("option")
+    expect(languages).to_have_text(["English", "Deutsch", "Français"])
 
 
 @pytest.mark.parametrize(("locale", "target"), [("fr-CA", "fr"), ("en-GB", "en"), ("pt-BR", "en")])
@@ -488,13 +484,10 @@ def test_words_lie_behind_the_text_field_where_they_seem_to_lie(visit: Open) -> 
 def test_confidence_in_words_and_lines(visit: Open) -> None:
     seen = visit().type(f"{TEXT} Cat and dog.", f"{TRANSLATION} Katze und Hund.")
     sentences = seen.page.locator("#output .sentence")
-    assert [re.sub("sentence ?", "", each.get_attribute("class")) for each in sentences.all()] == [
-        "unsure",
-        "",
-        "doubtful",
-    ]
-    notes = [seen.page.locator(f"#{each.get_attribute('aria-describedby')}").text_content() for each in sentences.all()]
-    assert notes == ["Confidence 62 of 100, less sure", "Confidence 88 of 100", "Confidence 31 of 100, doubtful"]
+    classes = ["sentence unsure", "sentence", "sentence doubtful"]
+    assert [each.get_attribute("class").strip() for each in sentences.all()] == classes
+    notes = ["Confidence 62 of 100, less sure", "Confidence 88 of 100", "Confidence 31 of 100, doubtful"]
+    assert seen.notes(sentences) == notes
     lines = sentences.evaluate_all("all => all.map(each => getComputedStyle(each).textDecorationStyle)")
     assert len({lines[0], lines[2]}) == 2  # told apart without colour, too
     expect(seen.page.locator("#legend")).to_be_visible()
@@ -508,8 +501,7 @@ def test_words_that_are_not_translated_are_marked_and_named(visit: Open) -> None
     sentence = seen.page.locator("#output .sentence").nth(1)
     expect(sentence.locator(".untranslated")).to_have_text("Zyklon")
     expect(sentence.locator(".untranslated")).to_have_css("font-style", "italic")  # lines state the confidence
-    note = seen.page.locator(f"#{sentence.get_attribute('aria-describedby')}").text_content()
-    assert note == "Confidence 88 of 100. Not translated: Zyklon"
+    assert seen.notes(sentence) == ["Confidence 88 of 100. Not translated: Zyklon"]
     named = seen.page.evaluate(
         "import('./web/modules/confidence.js').then((module) => module.describeUntranslated(['שלום '.repeat(40)]))"
     )
@@ -583,18 +575,16 @@ def test_sentences_from_the_memory_say_so(visit: Open) -> None:
     seen.expect_translation("Der Hund schlummert. Eine große Katze rennt und rennt. hallo.")
     assert seen.asked[-1]["memory_threshold"] == 70
     sentences = seen.page.locator("#output .sentence")
-    described = [each.get_attribute("aria-describedby") for each in sentences.all()]
     similar = "Adapted from a similar sentence of the memory (86% match): check it. Confidence 88 of 100, less sure"
-    assert [seen.page.locator(f"#{id}").text_content() for id in described] == [
+    assert seen.notes(sentences) == [
         "From the translation memory. Confidence 100 of 100",
         similar,
         "Confidence 88 of 100",
     ]
     signs = sentences.evaluate_all("all => all.map(each => getComputedStyle(each, '::after').content)")
     assert [sign[:3] for sign in signs] == ['"="', '"≈"', "non"]
-    expect(seen.page.locator("#legend")).to_have_text(
-        re.compile(r"^\s*less sure\s*from the memory\s*adapted from the memory\s*$"), use_inner_text=True
-    )
+    legend = re.compile(r"^\s*less sure\s*from the memory\s*adapted from the memory\s*$")
+    expect(seen.page.locator("#legend")).to_have_text(legend, use_inner_text=True)
     sentences.nth(1).click()
     popover = seen.page.locator("#alternatives")
     expect(popover).to_contain_text(similar)
@@ -712,9 +702,7 @@ def test_editing_in_place(visit: Open) -> None:
     expect(first := seen.page.locator("#output .sentence").first).to_have_class("sentence unsure")
     first.press("Home")
     seen.page.keyboard.type("x")
-    expect(first).to_have_class(
-        "sentence reworded"
-    )  # a sentence of the reader's own has no mark, also before the editing ends
+    expect(first).to_have_class("sentence reworded")  # the reader's own has no mark, also before the editing ends
     expect(seen.page.locator("#confidence")).to_be_hidden()
     seen.page.keyboard.press("Backspace")
     expect(first).to_have_class("sentence unsure")
@@ -864,37 +852,26 @@ def test_right_to_left(visit: Open) -> None:
     expect(readout).to_have_css("direction", "ltr")
 
 
-def test_busy_is_tried_again(visit: Open, application: PageApplication) -> None:
-    seen = visit()
-    seen.refusals = True
-    application.do(lambda: application.models.errors.append(Overloaded(1)))
-    seen.type("A dog")
-    expect(seen.page.locator("#trouble")).to_contain_text("The service is busy. Trying again.")
-    seen.expect_translation("ein Hund")
-    expect(seen.page.locator("#trouble")).not_to_be_visible()
-    assert len(seen.asked) == 2
-
-
-def test_failure_is_said_and_can_be_repeated(visit: Open, application: PageApplication) -> None:
-    seen = visit()
-    seen.refusals = True
-    application.do(lambda: application.models.errors.append(ValueError()))
-    seen.type("A dog")
-    expect(seen.page.get_by_role("alert")).to_contain_text("Internal error")
-    with seen.page.expect_response("**/translate"):
-        seen.page.click("text=Try again")
-    assert len(seen.asked) == 2
-
-
-def test_offline(visit: Open) -> None:
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(Overloaded(1), "The service is busy. Trying again."), (ValueError(), "Internal error"), (None, "No network")],
+)
+def test_what_fails_is_said_and_repeated(
+    visit: Open, application: PageApplication, error: Exception | None, said: str
+) -> None:
     seen = visit()
     seen.refusals = True
     seen.expect_ready()
-    seen.page.context.set_offline(True)
-    seen.type("The dog")
-    expect(seen.page.get_by_role("alert")).to_contain_text("No network")
+    seen.page.context.set_offline(error is None)
+    application.do(lambda: application.models.errors.extend([error] if error else []))
+    seen.type("A dog")
+    expect(seen.page.locator("#trouble")).to_contain_text(said)
+    if isinstance(error, ValueError):
+        seen.page.click("text=Try again")
     seen.page.context.set_offline(False)
-    seen.expect_translation("der Hund")
+    seen.expect_translation("ein Hund")
+    expect(seen.page.locator("#trouble")).not_to_be_visible()
+    assert len(seen.asked) == 2
 
 
 def test_long_texts_come_sentence_by_sentence(visit: Open) -> None:
@@ -929,10 +906,8 @@ def test_panes_of_a_long_text_scroll_together(visit: Open) -> None:
 
 
 def test_a_language_among_many_is_found_by_its_names(visit: Open) -> None:
-    names = [
-        *("sw", "sv", "es", "el", "uk", "it", "nl", "da", "fi", "pl", "cs", "sk", "ro", "bg", "hu", "tr", "vi", "th")
-    ]
-    with PageApplication(*names) as application:
+    names = "sw sv es el uk it nl da fi pl cs sk ro bg hu tr vi th"
+    with PageApplication(*names.split()) as application:
         seen = visit(url=application.url)
         seen.expect_ready()
         target = seen.page.locator("#target-language")

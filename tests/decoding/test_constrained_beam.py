@@ -108,9 +108,7 @@ def log_probability(table: Callable[[Ids, Ids], list[float]], source: Ids, token
         ({(6,): 1}, [(4, 5)]),
     ],
 )
-def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_words(
-    alpha: float, needed: dict[Ids, int], avoided: list[Ids]
-) -> None:
+def test_a_wide_beam_finds_the_best_of_all_sentences(alpha: float, needed: dict[Ids, int], avoided: list[Ids]) -> None:
     """Three words and at most four tokens: 1 + 3 + 9 + 27 sentences."""
     for seed in range(5):
         scorer, source = random_scorer(7, 1.0), (seed + 7, EOS)

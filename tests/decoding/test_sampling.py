@@ -43,9 +43,7 @@ def shares(scorer: TableScorer, options: SearchOptions) -> dict[int, float]:
         ([1e-12, 1.0, 1e-12], 1e-13, 0),
     ],
 )
-def test_a_number_draws_the_token_in_whose_share_it_lies(
-    probabilities: list[float], number: float, expected: int
-) -> None:
+def test_a_number_draws_its_token(probabilities: list[float], number: float, expected: int) -> None:
     scores = torch.tensor([probabilities], dtype=torch.float64).log()
     assert draw(scores, torch.tensor([number], dtype=torch.float64)).tolist() == [expected]
 

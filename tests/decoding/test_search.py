@@ -91,9 +91,7 @@ class Run:
 
 @settings(max_examples=40)
 @given(batches(), st.data())
-def test_alone_in_a_batch_or_joined_late_it_comes_out_the_same(
-    wanted: list[tuple[Ids, Ids, SearchOptions]], data: st.DataObject
-) -> None:
+def test_in_any_batch_it_comes_out_the_same(wanted: list[tuple[Ids, Ids, SearchOptions]], data: st.DataObject) -> None:
     scorer = random_scorer(VOCABULARY)
     alone = {
         number: decode(scorer, [source], options, [prefix])[0]

@@ -54,7 +54,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[torch.device]]:
         ("cuda", 1, "cuda:1", {"cuda:1"}),
     ],
 )
-def test_a_process_opens_a_context_only_on_its_gpu_and_uses_no_attention_of_cudnn_there(
+def test_a_process_opens_a_context_only_on_its_gpu(
     chosen: list[torch.device], name: str, rank: int | None, device: str, contexts: set[str]
 ) -> None:
     assert select_device(name, rank) == device

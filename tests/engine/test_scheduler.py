@@ -175,9 +175,7 @@ def test_memory_is_counted_by_the_longest_sentence() -> None:
         (60, 60, 128),
     ],
 )
-def test_columns_are_a_power_of_two_or_what_the_longest_translation_needs(
-    longest: int, max_length: int, columns: int
-) -> None:
+def test_columns_are_a_power_of_two_or_as_many_as_needed(longest: int, max_length: int, columns: int) -> None:
     assert target_columns(SearchOptions(max_length=max_length), longest) == columns
 
 

@@ -90,7 +90,7 @@ def test_a_language_tag_is_a_piece_before_the_text(build: Build, tmp_path: Path)
     assert "['<2de>'] + pieces" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_folder_describes_itself_and_its_readme_runs(build: Build, tmp_path: Path) -> None:
+def test_the_readme_of_the_folder_runs(build: Build, tmp_path: Path) -> None:
     export_ctranslate2(build(), tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"README.md", "config.json", "model.bin", "shared_vocabulary.json", "tokenizer.model"}

@@ -192,7 +192,7 @@ def test_every_option_that_transformers_lacks_is_named(build: Build, tmp_path: P
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_the_folder_describes_itself_and_its_readme_runs(
+def test_the_readme_of_the_folder_runs(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, norm: str
 ) -> None:
     export_huggingface(build(norm=norm), tmp_path / "out")

@@ -43,7 +43,7 @@ def test_a_pair_does_not_depend_on_the_others(target_library: ctypes.CDLL) -> No
 @pytest.mark.parametrize("int8", [False, True])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("options", [SearchOptions(), SearchOptions(beam_size=5, n_best=3)], ids=["greedy", "beam"])
-def test_a_search_records_the_attention_of_its_hypotheses(
+def test_a_search_records_attention(
     target_library: ctypes.CDLL, options: SearchOptions, layers: int, int8: bool
 ) -> None:
     model = compile_model(target_library, odd_model(decoder_layers=layers), int8)

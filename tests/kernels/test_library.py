@@ -165,7 +165,7 @@ def test_without_a_compiler_there_is_no_library(
         assert caplog.text.count("library.cpp:7: unknown type") == len(fitting_targets())
 
 
-def test_without_a_compiler_translation_goes_on_in_torch(
+def test_without_a_compiler_torch_translates(
     workshop: Path, small_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CXX", "/nonexistent")

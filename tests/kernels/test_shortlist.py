@@ -58,9 +58,7 @@ def shortlist(tokenizer: Tokenizer) -> Shortlist:
 
 @settings(max_examples=200)
 @given(st.text(), st.text())
-def test_any_text_can_be_copied_and_numbers_be_written(
-    tokenizer: Tokenizer, shortlist: Shortlist, text: str, other: str
-) -> None:
+def test_any_text_and_number_can_be_copied(tokenizer: Tokenizer, shortlist: Shortlist, text: str, other: str) -> None:
     allowed = set(shortlist.ids(tokenizer.encode(text)).tolist())
     assert set(tokenizer.encode(text)) <= allowed
     digits = "".join(str(ord(character)) for character in other)

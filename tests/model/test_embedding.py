@@ -26,9 +26,7 @@ CONFIG = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=8, hea
         ("tensor2tensor", 700, 5, math.cos(700 / 10_000 ** (1 / 3))),
     ],
 )
-def test_positions_of_the_paper_and_of_other_toolkits(
-    layout: str, position: int, dimension: int, expected: float
-) -> None:
+def test_positions_of_other_toolkits(layout: str, position: int, dimension: int, expected: float) -> None:
     changes = {"d_model": 8, "positions": layout}
     table = position_table(CONFIG.model_copy(update=changes), 1000)
     assert table[position, dimension].item() == pytest.approx(expected, abs=1e-6)

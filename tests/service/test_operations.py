@@ -79,9 +79,7 @@ def test_probes_of_one_that_cannot_translate(
         (DeadlineExceeded(), "a short text was not translated within 30 s"),
     ],
 )
-def test_a_failed_canary_ends_readiness_until_one_passes(
-    application: Application, failure: Exception, reason: str
-) -> None:
+def test_a_failed_canary_ends_readiness(application: Application, failure: Exception, reason: str) -> None:
     client, models = application.client, application.models
     models.failure = failure
     application.until(lambda: client.get("/readyz").status_code == 503)

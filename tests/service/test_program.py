@@ -188,9 +188,7 @@ def test_sigterm_with_100_in_the_house_loses_none(start_service: Callable[..., A
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
-def test_sigterm_refuses_the_connections_that_wait_in_the_kernel(
-    start_service: Callable[..., Any], small_model: Path
-) -> None:
+def test_sigterm_refuses_connections_that_wait(start_service: Callable[..., Any], small_model: Path) -> None:
     """Closing the listening sockets would reset them."""
     service = start_service(small_model)
     os.kill(service.process.pid, signal.SIGSTOP)

@@ -115,9 +115,7 @@ def test_test_sentences_that_the_model_could_not_read_are_all_named(place: Place
         assert words in said
 
 
-def test_a_damaged_checkpoint_is_named_and_a_confidence_that_cannot_be_fitted_is_left_out(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_checkpoint_and_a_confidence_without_fit(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise DataError("the model writes no word")
 

@@ -46,9 +46,7 @@ def test_the_smoothed_distribution(smoothing: float, expected: list[float]) -> N
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("chunk", [1, 50, 1 << 25])
-def test_the_projected_loss_and_its_gradients_are_those_of_the_plain_one(
-    monkeypatch: pytest.MonkeyPatch, smoothing: float, chunk: int
-) -> None:
+def test_the_projected_loss_is_the_plain_one(monkeypatch: pytest.MonkeyPatch, smoothing: float, chunk: int) -> None:
     monkeypatch.setattr(loss_module, "CPU_CHUNK", chunk)  # one token at a time, four, or all
     generator = torch.Generator().manual_seed(1)
     states, weight = torch.randn(7, 5, generator=generator), torch.randn(12, 5, generator=generator)
@@ -76,7 +74,7 @@ def test_the_projected_loss_and_its_gradients_are_those_of_the_plain_one(
         (torch.float32, 16, 1 << 26),
     ],
 )
-def test_a_chunk_of_logits_on_a_gpu_takes_a_64th_of_its_memory(
+def test_a_chunk_of_logits_on_a_gpu(
     monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, gigabytes: int, logits: int
 ) -> None:
     properties = SimpleNamespace(total_memory=gigabytes << 30)

@@ -62,7 +62,7 @@ def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
         (("training.optimizer=adam", "training.precision=bfloat16"), 527),
     ],
 )
-def test_updates_on_the_device_equal_those_on_the_cpu(
+def test_updates_equal_those_on_the_cpu(
     make: MakeTrainer, simulated: SimulatedDevice, overrides: tuple[str, ...], operations: int
 ) -> None:
     host, trainer = make(CPU, *overrides), make(simulated.device, *overrides)
@@ -112,7 +112,7 @@ def test_a_failed_accelerator_ends_the_run(make: MakeTrainer, simulated: Simulat
     simulated.broken = False
 
 
-def test_validation_on_the_device_equals_that_on_the_cpu(
+def test_validation_equals_that_on_the_cpu(
     make: MakeTrainer, simulated: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Validation decodes with CUDA graphs, for which this device has a simulation."""

@@ -54,7 +54,7 @@ def test_without_a_terminal_a_line_comes_every_30_seconds(
     assert capsys.readouterr().err == f"update 150{limit} | loss 2 | {left}\n"
 
 
-def test_without_the_packages_for_plots_metrics_are_recorded(
+def test_metrics_without_the_packages_for_plots(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "MISSING_PACKAGE", "tensorboard")

@@ -40,9 +40,7 @@ def test_further_encoder_layers_change_nothing_yet(teacher: Path, tmp_path: Path
     assert [each.score for each in found[0]] == pytest.approx([each.score for each in found[1]])
 
 
-def test_a_folder_that_is_no_model_or_the_teacher_is_not_replaced(
-    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_folders_are_not_replaced(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "app" / "src").mkdir(parents=True)  # a project that has a config.json, and perhaps a model, too
     for file in ("config.json", "model.safetensors"):
         (tmp_path / "app" / file).touch()
@@ -72,9 +70,7 @@ def test_all_that_cannot_be_is_told_at_once(loaded: LoadedModel) -> None:
         assert words in str(told.value)
 
 
-def test_what_is_written_can_be_loaded_and_says_what_it_is(
-    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_student_can_be_loaded(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(teacher), str(tmp_path / "student"), "--decoder-layers", "1", "--vocabulary-size", "380"]
     assert main(arguments) == 0
     assert "not trained yet" in capsys.readouterr().err

@@ -148,7 +148,7 @@ def test_training_stops_when_validation_no_longer_improves(make_trainer: MakeTra
     assert len(scores) == 3 and len(set(scores)) == 1
 
 
-def test_a_schedule_that_does_not_fit_is_reported_at_the_start_and_at_the_end(
+def test_a_schedule_that_does_not_fit_is_reported_twice(
     make_trainer: MakeTrainer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trainer = make_trainer("run", "training.max_updates=3", "training.warmup_updates=2", "training.cooldown_updates=31")
@@ -185,9 +185,7 @@ def test_the_warm_up_fits_a_limit_in_minutes(
     assert "warning" not in capsys.readouterr().err
 
 
-def test_a_run_that_resumes_while_its_speed_is_measured_plans_as_well(
-    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_resumes_early_plans_as_well(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first two updates, which are not measured, take 10 s each, all others less than a second."""
     seconds = 0.0
 
@@ -272,9 +270,7 @@ def with_incidents(trainer: Trainer, stop_at: int | None = None) -> Trainer:
 
 
 @pytest.mark.parametrize(("optimizer", "precision"), [("adam", "bfloat16"), ("muon", "float32")])
-def test_a_resumed_run_is_the_run_that_was_not_stopped(
-    make_trainer: MakeTrainer, optimizer: str, precision: str
-) -> None:
+def test_a_resumed_run_equals_one_without_a_stop(make_trainer: MakeTrainer, optimizer: str, precision: str) -> None:
     """With dropout, BPE-dropout, a skipped update, and random numbers drawn by others in between."""
     overrides = (*RESUMED, f"training.optimizer={optimizer}", f"training.precision={precision}")
     whole = with_incidents(make_trainer("whole", *overrides))
@@ -360,9 +356,7 @@ def test_only_training_sees_marks(make_trainer: MakeTrainer, tmp_path: Path) -> 
     assert "Text: train.{language} (weight 0.5, source tag bt), test.{language} (" in card
 
 
-def test_gradients_are_summed_over_processes_in_float32(
-    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gradients_are_summed_in_float32(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
     """In bfloat16, whose numbers have 8 bits, a sum of two gradients would lose half of its bits."""
     trainer = make_trainer("run", "training.precision=bfloat16")
     assert {parameter.dtype for parameter in trainer.working.model.parameters()} == {torch.bfloat16}

@@ -310,7 +310,7 @@ def forced_plain(model: Transformer, sources: Sequence[Ids], targets: Tensor) ->
 
 @pytest.mark.parametrize(("norm", "activation"), KINDS)
 @pytest.mark.parametrize("size", [{}, {"d_model": 128, "d_ff": 192, "heads": 4}], ids=str)
-def test_logits_are_those_of_the_plain_and_of_the_quantised_model(
+def test_logits_are_those_of_both_models(
     target_library: ctypes.CDLL, norm: str, activation: str, size: dict[str, int]
 ) -> None:
     """Few numbers, for one that lies between two bytes may be rounded to the other, and all that follows differs."""

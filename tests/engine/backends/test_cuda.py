@@ -146,9 +146,7 @@ def test_equal_to_the_plain_path(
 
 
 @pytest.mark.parametrize("options", [PLAIN, GREEDY])
-def test_sentences_join_late_leave_and_outgrow_their_static_batch(
-    decoders: Callable[..., GraphDecoder], options: SearchOptions
-) -> None:
+def test_sentences_outgrow_their_static_batch(decoders: Callable[..., GraphDecoder], options: SearchOptions) -> None:
     model = tiny()
     short, long = sources(6, longest=4), sources(4, longest=60, seed=2)
     requests = ask([(source, options, ()) for source in [*short, *long, *sources(3, seed=3)]])

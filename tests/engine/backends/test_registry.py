@@ -97,9 +97,7 @@ def test_a_stored_comparison_is_not_made_again(
 
 
 @pytest.mark.parametrize("direction", ["en-de", "fr-de"])
-def test_calibration_texts_in_any_direction_and_length(
-    library: ctypes.CDLL, several_directions: Path, direction: str
-) -> None:
+def test_calibration_texts_of_any_length(library: ctypes.CDLL, several_directions: Path, direction: str) -> None:
     loaded, long = load_model(several_directions), "the dog sees the cat " * 100
     texts = [("", ""), (long, "the dog"), ("the dog", long), ("The dog sees the cat.", "The man finds the house.")]
     calibration = tuple(CalibrationPair(direction=direction, source=one, target=other) for one, other in texts)

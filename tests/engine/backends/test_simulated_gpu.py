@@ -94,9 +94,7 @@ def test_a_new_static_batch_is_sent_in_one_copy(simulated: SimulatedDevice) -> N
 
 
 @pytest.mark.parametrize(("sentences", "later"), [(1, 1), (8, 1), (9, 2), (40, 2)])
-def test_a_sentence_is_reported_one_or_two_steps_after_its_end(
-    simulated: SimulatedDevice, sentences: int, later: int
-) -> None:
+def test_a_sentence_is_reported_soon_after_its_end(simulated: SimulatedDevice, sentences: int, later: int) -> None:
     decoder = graph_decoder(tiny(), simulated, rows=256)
     options = replace(PLAIN, max_length_factor=0.0, max_length_offset=4, min_length=4)
     batch = begin(decoder, ask([((5, 6, 3), options, ())] * sentences))
@@ -223,9 +221,7 @@ def test_ensembles_and_scores_on_the_device_equal_the_cpu(small_model: Path, sim
 
 
 @pytest.mark.parametrize(("sentences", "slots"), [((9, 11, 12, 10), 12), ((13, 16, 14), 16), ((33, 41, 48), 48)])
-def test_batches_of_similar_sizes_share_their_programs(
-    simulated: SimulatedDevice, sentences: Sequence[int], slots: int
-) -> None:
+def test_similar_batches_share_programs(simulated: SimulatedDevice, sentences: Sequence[int], slots: int) -> None:
     """On a card whose limit admits no static batch with a usual number of slots."""
     decoder = graph_decoder(tiny(), simulated, rows=1024)
     usual = decoder.decoder.bytes(Shape(program_slots(slots + 1), PLAIN.beam_size, LEAST, LEAST))

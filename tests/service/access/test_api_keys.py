@@ -103,9 +103,7 @@ async def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
         await database.write(lambda connection: make_key(connection, "phone"))
 
 
-async def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_write_of_a_caller_has_little_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
     ran, quick = list[str](), Event()
 
@@ -126,9 +124,7 @@ async def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(
     assert ran == ["of the service"]
 
 
-async def test_a_write_whose_commit_is_late_is_answered_as_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_late_commit_is_answered_as_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
     quick = Event()
 

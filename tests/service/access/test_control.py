@@ -192,9 +192,7 @@ async def test_those_without_a_key_are_not_counted(access: AccessControl) -> Non
     assert await access.used(caller) == 0
 
 
-async def test_requests_at_the_same_time_do_not_spend_the_same_characters(
-    database: Database, access: AccessControl
-) -> None:
+async def test_simultaneous_requests_spend_different_characters(database: Database, access: AccessControl) -> None:
     """50 ask for 7 of 100 characters, before anything is known of the key: 14 get them."""
 
     caller = await access.admit(made(database, quota=100)[0], "")
@@ -263,9 +261,7 @@ async def test_usage_is_written_although_the_database_is_locked_at_the_end(tmp_p
         assert written(database, key) == 12
 
 
-async def test_characters_charged_during_a_write_are_counted(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_characters_charged_during_a_write(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, write = UsageLedger(database), database.write
 
     async def write_slowly(work: DatabaseWork[T], caller: str = "") -> T:

@@ -206,9 +206,7 @@ def test_too_many_pipelined_requests_are_refused(service: Service) -> None:
         (b"A" * 60_000 + b" / HTTP/1.1\r\n\r\n", 400, "invalid_request"),
     ],
 )
-def test_a_refused_request_has_an_id_and_a_short_line(
-    service: Service, request_bytes: bytes, status: int, code: str
-) -> None:
+def test_a_refused_request_has_an_id(service: Service, request_bytes: bytes, status: int, code: str) -> None:
     structlog.reset_defaults()
     with capture_logs() as lines:
         _, _, received = service.send(request_bytes)

@@ -78,7 +78,7 @@ ONE: dict[str, Any] = {"allow_origins": ("https://a.example",)}
         (ONE, "POST", {"Origin": "https://b.example"}, 200, None),
     ],
 )
-async def test_pages_of_other_sites_may_use_the_service_unless_the_operator_restricts_them(
+async def test_pages_of_other_sites(
     settings: dict[str, Any], method: str, headers: dict[str, str], status: int, allowed: str | None
 ) -> None:
     answer = await ask(settings, method, "/echo", **headers)
@@ -140,7 +140,7 @@ async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], sett
 
 
 @pytest.mark.parametrize("begun", [False, True])
-async def test_a_request_that_is_cancelled_at_the_shutdown_is_answered_unless_its_answer_has_begun(begun: bool) -> None:
+async def test_requests_that_the_shutdown_cancels_are_answered(begun: bool) -> None:
     sent: list[Message] = []
     start: Message = {"type": "http.response.start", "status": 200, "headers": []}
 

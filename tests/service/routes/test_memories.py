@@ -137,9 +137,7 @@ def test_a_file_with_too_many_units_is_refused(native: Application, monkeypatch:
     assert "the file has more than 2 units" in put(native, "a.tsv", "a\tb\nc\td\ne\tf\n", 413)["error"]
 
 
-def test_the_units_of_few_large_files_are_in_memory_at_a_time(
-    native: Application, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_large_files_are_in_memory_at_a_time(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     """They wait for the one thread that writes, and take much more memory than the files."""
     held, most = 0, 0
     store = MemoryStore.put
@@ -283,7 +281,7 @@ def test_the_page_gets_the_memories_and_terms_that_the_operator_names(offering: 
         ({"do_not_translate": ["station"]}, ["THE station GARE DOG", "LE station Bahnhof DOG"]),
     ],
 )
-def test_the_terms_of_the_operator_are_those_of_the_language_of_each_text(
+def test_the_terms_of_the_operator_by_language(
     offering: Application, fields: dict[str, Any], translations: list[str]
 ) -> None:
     texts = ["the station gare dog", "le station gare dog"]

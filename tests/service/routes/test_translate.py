@@ -280,7 +280,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("fields", "message"), REFUSALS, ids=lambda value: str(value)[:50])
-def test_a_wrong_request_is_refused_before_anything_is_translated(
+def test_wrong_requests_are_refused_at_once(
     native: Application, models: WordModels, fields: dict[str, Any], message: str
 ) -> None:
     content = json.dumps({**PAIR, "q": "a refused text", **fields})  # httpx does not write lone surrogates

@@ -100,9 +100,7 @@ async def test_callers_share_nothing_and_the_oldest_makes_room() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "done"), [(0.0, MAX_DETACHED), (9.0, 0)])
-async def test_computations_go_on_for_a_limited_number_of_clients_that_have_waited_long(
-    seconds: float, done: int
-) -> None:
+async def test_work_goes_on_for_few_clients_that_have_waited_long(seconds: float, done: int) -> None:
     finished: list[bytes] = []
 
     async def work(keys: Sequence[bytes]) -> list[Answer]:

@@ -294,7 +294,7 @@ async def test_models_that_cannot_be_served_together(small_model: Path, tmp_path
                 pytest.fail("it has started")
 
 
-async def test_models_take_turns_in_a_memory_for_one(
+async def test_models_take_turns_in_memory(
     small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.workers.model_memory.BUSY_SECONDS", 0.1)
@@ -323,7 +323,7 @@ async def test_models_take_turns_in_a_memory_for_one(
         assert (stats.workers, stats.workers_ready) == (1, 1)
 
 
-async def test_a_request_that_waits_for_its_model_is_answered_during_the_shutdown(
+async def test_requests_that_wait_for_their_model_end_before_the_shutdown(
     small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.workers.model_memory.PAUSE_SECONDS", 0.1)
@@ -349,7 +349,7 @@ async def test_a_request_that_waits_for_its_model_is_answered_during_the_shutdow
         assert [await waiting] == expected(["The dog."], several_directions)[0]
 
 
-async def test_queued_texts_of_an_unloaded_model_are_translated(
+async def test_queued_texts_of_an_unloaded_model(
     small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No later request for the model arrives: the queue alone lets the model be loaded again."""

@@ -147,9 +147,7 @@ async def test_many_reloads_at_once_are_one_in_progress_and_one_after_it(models:
         assert reloads(logs) == 1
 
 
-async def test_a_reload_reads_the_glossary_of_the_page_before_any_model_is_replaced(
-    models: Path, tmp_path: Path
-) -> None:
+async def test_a_reload_reads_the_glossary_before_any_model_is_replaced(models: Path, tmp_path: Path) -> None:
     file = tmp_path / "terms.csv"
     file.write_text("dog,Hund,en,de\n", encoding="utf-8")
     glossary = OfferedGlossary(file, 10)

@@ -59,7 +59,7 @@ def test_a_pdf_file_becomes_a_word_document(client: deepl.DeepLClient, raw: http
         (b"x", {"extra_body_parameters": {"filename": "a" * 2000 + ".txt"}}, "2004 characters; accepted: at most 1000"),
     ],
 )
-def test_a_document_that_cannot_be_read_is_refused_at_once(
+def test_documents_that_cannot_be_read(
     client: deepl.DeepLClient, content: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(deepl.DeepLException, match=message):

@@ -177,7 +177,7 @@ def test_the_first_problems_are_listed(raw: httpx.Client) -> None:
     assert (answer.status_code, answer.json()["message"].count("is not well-formed XML")) == (400, MAX_PROBLEMS)
 
 
-def test_who_waited_long_and_asks_again_gets_the_same_work(
+def test_who_asks_again_gets_the_same_work(
     running: Application, raw: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The SDK gives up reading after 10 s and repeats its request."""

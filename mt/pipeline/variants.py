@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, lru_cache, partial
 from itertools import chain
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -140,7 +141,7 @@ class SentenceContext:
         for span in spans:
             first = is_first or (lost is not None and span.text not in lost)
             readable = span.kind is not SpanKind.EMOJI and known.issuperset(plain_spaces(span.text))
-            has_sense = span.kind not in (SpanKind.EMOJI, SpanKind.TAG)
+            has_sense = span.kind not in (SpanKind.EMOJI, SpanKind.TAG) and _stands_for_words(span)
             may_stand = has_sense and reading is not Reading.REMOVED
             if readable and (span.kind is SpanKind.NUMBER or (first and not (may_stand and is_placeholder(span.text)))):
                 copied.append(span)
@@ -178,6 +179,12 @@ class SentenceContext:
     def encode_target(self, text: str) -> tuple[int, ...]:
         """Return the ids of a normalised translation: the prefix, and the ids of the text."""
         return (*self.prefix, *self.tokenizer.target.encode(plain_spaces(text)))
+
+
+def _stands_for_words(span: ProtectedSpan) -> bool:
+    """Return whether a span is no mere sign such as ‖, unlike Ⓐ."""
+    has_words = any(map(str.isalnum, normalize("NFKC", span.text)))
+    return has_words or span.kind is not SpanKind.KEPT or is_placeholder(span.text)
 
 
 @dataclass(frozen=True)

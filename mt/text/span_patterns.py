@@ -43,7 +43,7 @@ _PHONE = _TABLES["phone"]
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e[rn]?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
 _SEPARATOR = rf"[.,:/’'{GROUP_SPACES}×-]"
 _NUMBER = (
-    rf"(?<![A-Za-z0-9_])(?:(?<![\w)\].])[-+\u2212±≤≥~≈](?=[\d{MONEY}]))?"
+    rf"(?<![A-Za-z0-9_])(?:(?<![\w)\].])(?:[-+\u2212]|(?<!\d )[±≤≥~≈][ \u00a0]?)(?=[\d{MONEY}]))?"
     rf"(?:(?:[A-Z]{{0,2}}[{MONEY}§]|(?<!\w){ISO_4217})[ \u00a0]?(?=\d))?"
     rf"\d{{1,300}}+(?:(?={_SEPARATOR}\d){_SEPARATOR}\d{{1,300}}+){{0,31}}+(?:[eE][-+\u2212]?\d{{1,4}}(?![\w-]))?"
     r"(?:(?:(?<=\b10)|(?=[⁺⁻]))[⁺⁻]?[⁰¹²³⁴-⁹]{1,3})?"  # 10⁶ and 10⁻³
@@ -80,7 +80,7 @@ PLACEHOLDER = re.compile(
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
-_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³¼-¾⁰⁴-⁹ⁿ₀-₉†‡⟦\u2102-\u2138{MONEY}{_EMOJI_CHARACTER}]"
+_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³¼-¾⅐-⅞⁰⁴-⁹ⁿ₀-₉†‡⟦\u2102-\u2138{MONEY}{_EMOJI_CHARACTER}]"
 HINTS = (  # fast tests, without a match in most sentences without spans
     re.compile(
         rf"[A-Z.:;=/({_HINT[1:-1]}-](?:(?<={_HINT})"
@@ -95,4 +95,4 @@ VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or mor
 EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and 50%%
     r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|%%"
 )
-UNIT = re.compile(rf"[¼-¾⅐-⅞]|[A-Z]{{0,2}}[{MONEY}§]|[%‰]|°[CF]?|{ISO_4217}|[+#]$")
+UNIT = re.compile(rf"[¼-¾⅐-⅞]|[±≤≥~≈]|[A-Z]{{0,2}}[{MONEY}§]|[%‰]|°[CF]?|{ISO_4217}|[+#]$")

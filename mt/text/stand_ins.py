@@ -80,10 +80,10 @@ def likely_kinds(text: str) -> tuple[StandInKind, ...]:
         return (StandInKind.NUMBER,)
     if _NUMERIC_FORMAT.search(text) or text.startswith("%L"):  # %L1 is a number of Qt
         return (StandInKind.NUMBER,)
-    if any(map(str.isnumeric, text)) and UNIT.search(text) and not is_placeholder(text):  # €5 and 1½
-        return (StandInKind.NUMBER,)
     if _MEASURE.fullmatch(text):
         return (StandInKind.MEASURE,)
+    if any(map(str.isnumeric, text)) and UNIT.search(text) and not is_placeholder(text):  # €5 and 1½
+        return (StandInKind.NUMBER,)
     if form and "(" not in text:
         return (StandInKind.NAME,) if form[1] == "@" else (StandInKind.NAME, StandInKind.NUMBER)
     words = [word.lower() for word in _IDENTIFIER.findall(text.rpartition(")")[0] if form else text)]

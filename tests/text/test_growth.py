@@ -18,7 +18,7 @@ from mt.text.markup.strings import find_tags
 from mt.text.measures import read_measure
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
-from mt.text.symbols import lost_symbols, unknown_words
+from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
 from mt.text.terms import Terms
 from scripts.attack.payloads import SIZED_DOCUMENTS
 from tests.linear_time import Prepare, assert_linear
@@ -127,6 +127,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(protect.list_marker_length, language="en"), 5000, ["- - - -"]),
     (lambda text: restoration.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x "]),
     (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
+    (partial(unknown_signs, known=frozenset("a")), 5000, ["‖ ", "1 ‖"]),
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),

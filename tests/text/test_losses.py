@@ -11,7 +11,7 @@ from mt.text.negation import is_lost
 from mt.text.places import lost_places
 from mt.text.protect import find_spans, lost_spans
 from mt.text.schedules import lost_dates, lost_ranges
-from mt.text.symbols import damaged_words, lost_symbols, unknown_words
+from mt.text.symbols import damaged_words, lost_symbols, unknown_signs, unknown_words
 from mt.text.titles import lost_titled_names
 from mt.text.typography import lost_quotations
 
@@ -26,6 +26,7 @@ LOST: dict[str, Callable[[str, str, tuple[str, str]], Sequence[Range]]] = {
     "ranges of days and times": lost_ranges,
     "symbols": lambda source, translation, _: lost_symbols(source, translation),
     "unknown words": lambda source, _, __: unknown_words(source, KNOWN),
+    "unknown signs": lambda source, _, __: unknown_signs(source, KNOWN),
     "damaged words": lambda source, translation, _: damaged_words(source, translation, KNOWN),
     "quotations": lambda source, translation, _: lost_quotations(source, translation),
     "spans": lambda source, translation, _: [
@@ -150,6 +151,10 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "⟨नमस्ते⟩ and Señor", ""),  # one unknown letter of five is no unknown word
         ("", "naïve – “café” 5 €", ""),
         ("", "a ⟨d\ufffdg⟩ \ufffd here", ""),
+    ],
+    "unknown signs": [
+        ("", "Press ⟨Ⓑ⟩ and ⟨①⟩. He ⟨‖⟩ she.", ""),
+        ("", "m² and 5 ± 1, naïve, ⟨±⟩ 1", ""),
     ],
     "damaged words": [
         ("", "The ⟨dọg⟩ sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo."),

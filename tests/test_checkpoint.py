@@ -91,9 +91,7 @@ class Canary:
         return open, (str(self.path), "w")
 
 
-def test_a_saved_model_comes_back_bit_for_bit(
-    folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description
-) -> None:
+def test_saved_model(folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description) -> None:
     loaded = load_model(folder)
     assert loaded.description == description
     assert loaded.tokenizer.serialised == tokenizer.serialised
@@ -168,9 +166,7 @@ def test_a_bad_model_directory_is_refused(folder: Path, spoil: Callable[[Path], 
     assert str(folder) in str(caught.value)
 
 
-def test_confidence_comes_back_and_is_replaced(
-    folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description
-) -> None:
+def test_saved_confidence(folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description) -> None:
     assert load_model(folder).confidence is None
     first, second = (Confidence(slope=1.5, intercept=-0.1 * n, sentences=n) for n in (1, 2))
     save_model(folder, LoadedModel(original, tokenizer, description, confidence=first), "# A card\n")

@@ -61,9 +61,7 @@ def test_a_lock_ends_with_its_process(tmp_path: Path, arguments: tuple[str, ...]
             assert locked
 
 
-def test_all_files_of_a_folder_are_on_the_disk_before_it_is_renamed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_on_the_disk_before_their_folder_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file and folder, at any depth, is synchronised before the rename, and the parent folder after it."""
     events: list[str] = []
     sync, rename = os.fsync, Path.rename
@@ -88,9 +86,7 @@ def test_all_files_of_a_folder_are_on_the_disk_before_it_is_renamed(
 
 
 @pytest.mark.parametrize("exchange", [True, False])
-def test_a_file_and_a_folder_are_replaced_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
-) -> None:
+def test_files_and_folders_are_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool) -> None:
     """With and without a file system that exchanges two names."""
     if not exchange:
         monkeypatch.setattr(ctypes, "CDLL", lambda name: None)  # a C library without renameat2

@@ -171,9 +171,7 @@ def test_tags_of_both_languages(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, {"target_pieces": (*PIECES[:5], "▁Hund"), "tags": {}}], ids=["one", "two"])
-def test_an_imported_tokenizer_is_loaded_as_it_was_saved(
-    tokenizer: Tokenizer, tmp_path: Path, changes: dict[str, Any]
-) -> None:
+def test_a_saved_tokenizer_is_loaded(tokenizer: Tokenizer, tmp_path: Path, changes: dict[str, Any]) -> None:
     saved = imported(tokenizer, **changes)
     for name, content in saved.files.items():
         (tmp_path / name).write_bytes(content)

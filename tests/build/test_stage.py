@@ -46,9 +46,7 @@ def test_what_changes_a_digest(root: Path, edit: Edit, changed: list[str]) -> No
 
 
 @pytest.mark.parametrize(("text", "changed"), [("a\n", []), ("b\n", ["text", "model", "best"])])
-def test_a_digest_depends_on_the_content_of_files_and_not_on_their_folder(
-    root: Path, tmp_path_factory: pytest.TempPathFactory, text: str, changed: list[str]
-) -> None:
+def test_digest_of_content(root: Path, tmp_path_factory: pytest.TempPathFactory, text: str, changed: list[str]) -> None:
     other = tmp_path_factory.mktemp("other")
     (other / "train.en").write_text(text)
     before, after = stage_digests(STAGES, root), stage_digests(STAGES, other)

@@ -64,9 +64,7 @@ def test_cores_are_divided_among_the_jobs(
         ([], "| 1.0 min\n"),
     ],
 )
-def test_progress_of_stages_that_run_at_the_same_time(
-    tmp_path: Path, metrics: list[dict[str, float]], words: str
-) -> None:
+def test_progress_of_parallel_stages(tmp_path: Path, metrics: list[dict[str, float]], words: str) -> None:
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in metrics))
     recipe = {"training": {"max_updates": 100}}
     stages = [Stage(name, "train", (), "", recipe=recipe) for name in "abc"]

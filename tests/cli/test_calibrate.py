@@ -66,9 +66,7 @@ def test_a_model_is_given_text_to_check_int8_with(model: Path, files: list[str])
     assert load_model(model).calibration == (pair, *added[:2])
 
 
-def test_few_pairs_leave_the_confidence_as_it_is(
-    model: Path, files: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_few_pairs_change_no_confidence(model: Path, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(model), *files]) == 0
     before = {path.name: path.read_bytes() for path in model.iterdir()}
     for path in map(Path, files[1::2]):

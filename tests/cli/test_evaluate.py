@@ -47,9 +47,7 @@ def test_translations_that_are_there(corpus: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("raw", [False, True])
-def test_a_model_scores_as_its_translations_do(
-    small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str], raw: bool
-) -> None:
+def test_models_are_scored(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str], raw: bool) -> None:
     out = corpus / "own"
     translator = Translator.load(small_model, "cpu")
     planner = translator.planner(options=replace(translator.options, beam_size=2), sentences=True)

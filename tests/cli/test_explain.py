@@ -25,9 +25,7 @@ def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert "Mein Mann ist sehr schnell." in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
-def test_one_of_several_directions(
-    several_directions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_directions(several_directions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The tag of the target language is the first source token."""
     arguments = [str(several_directions), "The dog sees the cat.", "--only", "tokens-source", "--output", str(tmp_path)]
     assert main(arguments) == 2

@@ -99,9 +99,7 @@ def test_the_uncompressed_content_of_a_fetched_file_is_checked(
 
 
 @pytest.mark.parametrize(("content", "problem"), [(CONTENT, ""), (b"mine\n", "delete the file to fetch it again")])
-def test_a_file_that_is_there_needs_no_network_and_is_left_alone(
-    tmp_path: Path, refused: str, console: Console, content: bytes, problem: str
-) -> None:
+def test_existing_files_are_kept(tmp_path: Path, refused: str, console: Console, content: bytes, problem: str) -> None:
     path = tmp_path / "train.txt"
     path.write_bytes(content)
     with pytest.raises(DataError, match=problem) if problem else nullcontext():
@@ -109,9 +107,7 @@ def test_a_file_that_is_there_needs_no_network_and_is_left_alone(
     assert path.read_bytes() == content
 
 
-def test_offline_it_says_which_files_to_put_where(
-    tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_offline_the_files_are_listed(tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "multi30k"
     assert main(["multi30k", "--out", str(out)], Hosts(multi30k=refused)) == 2
     printed = capsys.readouterr().err
@@ -128,9 +124,7 @@ def tatoeba_archive(path: Path, member: str, lines: list[str]) -> None:
         archive.writestr(member, "".join(f"{line}\n" for line in lines))
 
 
-def test_tatoeba_is_split_by_english_sentence(
-    remote: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tatoeba_is_split(remote: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address, served = remote
     lines = [f"Sentence {i // 2}.\tSatz {i}.\tCC-BY 2.0 (France)" for i in range(2000)]
     tatoeba_archive(served / "deu-eng.zip", "deu.txt", lines)
@@ -150,9 +144,7 @@ def test_tatoeba_is_split_by_english_sentence(
 
 
 @pytest.mark.parametrize(("member", "line"), [("", ""), ("deu.txt", "Go.\tGeh."), ("fra.txt", "Go.")])
-def test_a_damaged_archive_is_named(
-    tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str], member: str, line: str
-) -> None:
+def test_damaged_zip(tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str], member: str, line: str) -> None:
     """It is no zip file, has another member, or a line without a tab."""
     archive = tmp_path / "fra-eng.zip"
     archive.write_bytes(b"<html>")
@@ -167,9 +159,7 @@ def test_the_split_of_a_sentence_never_changes() -> None:
     assert [split_of(f"Sentence {number}.") for number in (0, 46, 89)] == ["train", "dev", "test"]
 
 
-def test_without_mtdata_it_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_mtdata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert main(["Statmt-news_commentary-16-de-en", "--out", str(tmp_path)], Hosts()) == 2
     assert "pip install 'mt-service[corpora]'" in capsys.readouterr().err

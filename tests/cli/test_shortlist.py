@@ -111,9 +111,7 @@ def test_a_direction_without_a_corpus_is_named_before_any_file_is_read(model: Pa
         corpus_tables(load_model(model).tokenizer, [("missing.tsv", "en,de")], directions)
 
 
-def test_a_direction_without_a_corpus_keeps_the_whole_vocabulary(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_corpus_the_vocabulary_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = write_model(tmp_path / "model", ["en-de", "en-fr"])
     assert main([str(model), "--corpus", str(write_corpus(tmp_path, sentences(400))), "de,en"]) == 0
     assert f"{model}, en-de: " in capsys.readouterr().err

@@ -109,9 +109,7 @@ def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("heading", ["Source\ttarget", "English;German", "Englisch,Deutsch", "EN\tde-DE", "de,en"])
-def test_a_heading_of_a_glossary(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], heading: str
-) -> None:
+def test_glossary_heading(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], heading: str) -> None:
     terms, row = tmp_path / "terms.csv", next(filter(heading.__contains__, "\t;,"))
     exchanged = heading == "de,en"
     terms.write_text(f"{heading}\n{'Pudel,dog' if exchanged else f'dog{row}Pudel'}\n")
@@ -207,9 +205,7 @@ def test_sentences_of_a_line(small_model: Path, tmp_path: Path, capfd: pytest.Ca
     assert "sentences" not in json.loads(output(capfd, "--model", small_model, file, "--json", "--sentences")[0])
 
 
-def test_bad_lines_leave_their_places_empty(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], poison: str
-) -> None:
+def test_bad_lines_are_empty(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], poison: str) -> None:
     file = tmp_path / "in"
     file.write_bytes(b"The dog.\nThe \xff cat.\npoison\nThe river.")
     good = [item.text for item in Translator.load(small_model, "cpu").translate_many(["The dog.", "The river."])]
@@ -238,9 +234,7 @@ def killed_after(arguments: list[str], part: Path, lines: int) -> None:
 
 
 @pytest.mark.system
-def test_after_kills_the_file_is_that_of_one_run(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_killed_runs_resume(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file, expected, written = (tmp_path / name for name in ("in", "expected", "out"))
     part = tmp_path / "out.part"
     lines = [text.encode() for text in sentences(500)] * 3

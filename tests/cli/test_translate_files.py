@@ -45,9 +45,7 @@ def test_a_document(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     assert "`cat`" in text and text != MARKDOWN.splitlines()[-1]
 
 
-def test_a_pdf_file_becomes_a_word_document(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_pdf_becomes_a_word_document(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "a.pdf"
     source.write_bytes(PDF)
     (output,) = translate(capfd, 2, "--model", small_model, source, tmp_path / "b.pdf")
@@ -108,9 +106,7 @@ def test_a_parser_that_fails_does_not_stop_the_others(
     assert output[-1] == "1 files translated, 0 skipped, 1 failed"
 
 
-def test_texts_that_cannot_be_translated_are_unchanged(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], poison: str
-) -> None:
+def test_failed_texts_stay(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], poison: str) -> None:
     source, target = tmp_path / "a.txt", tmp_path / "b.txt"
     source.write_text(f"The dog.\n{poison}\n")
     output = translate(capfd, 3, "--model", small_model, source, target)

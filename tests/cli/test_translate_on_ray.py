@@ -105,9 +105,7 @@ def written(path: Path) -> int:
 
 @pytest.mark.slow
 @pytest.mark.system
-def test_twenty_thousand_lines_equal_those_of_one_process(
-    cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_equal_those_of_a_process(cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     lines = [text.encode() for text in sentences(LINES)]
     lines[5_250] = b"\xff"
     lines[14_000] = b""

@@ -119,9 +119,7 @@ def test_a_language_we_do_not_know_is_not_checked() -> None:
         ("The source.", "target", ("en", "de"), False),
     ],
 )
-def test_a_first_line_with_the_names_of_columns_is_a_header(
-    source: str, target: str, languages: tuple[str, str], expected: bool
-) -> None:
+def test_names_of_columns_are_a_header(source: str, target: str, languages: tuple[str, str], expected: bool) -> None:
     first, second = (SentencePair(source, target, line, "f") for line in (1, 2))
     assert cleaning.is_header(first, languages) is expected
     assert not cleaning.is_header(second, languages)

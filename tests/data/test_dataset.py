@@ -98,9 +98,7 @@ def test_a_pair_of_two_corpora_stays_in_the_first(prepared: Prepared, tiny_corpu
     assert data.train.corpus.tolist() == [0] * 30 + [1]
 
 
-def test_every_dropped_pair_is_listed_with_file_line_and_reason(
-    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
-) -> None:
+def test_every_dropped_pair_is_listed(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
     rows = ["de\ten", *(f"\tline {number}" for number in range(2, 7)), "drei\tthree", "neun\tnine"]
     (tiny_corpus / "header.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     corpus = {"path": "header.tsv", "columns": ("de", "en")}
@@ -119,9 +117,7 @@ def test_every_dropped_pair_is_listed_with_file_line_and_reason(
     ]
 
 
-def test_a_header_of_a_validation_set_is_refused_with_its_place(
-    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
-) -> None:
+def test_a_header_of_a_validation_set_is_refused(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
     (tiny_corpus / "valid.tsv").write_text("target\tsource\nzwei\ttwo\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"valid\.tsv:1: this is a header row: 'source', 'target'"):
         prepare(tiny_recipe(), tmp_path / "prepared")
@@ -139,9 +135,7 @@ def test_a_warning_names_columns_in_another_language(prepared: Prepared, tiny_co
     assert "some.tsv: column 2 of 'fr' reads as German" in warning and "4 of 4 validation sources" in leak
 
 
-def test_a_validation_set_is_split_off_by_seed_and_shares_no_source(
-    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
-) -> None:
+def test_a_validation_set_is_split_off_by_seed(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
     plain = counted_pairs(0, 30)
     (tiny_corpus / "again.tsv").write_text("".join(f"{en}\t{de} ja\n" for en, de in plain), encoding="utf-8")
     back = {"path": "table.tsv.xz", "columns": ("de", "en"), "source_tag": "bt"}
@@ -192,7 +186,7 @@ def test_validation_sources_in_the_training_text_are_counted(
         ({"cleaning": {"max_characters": 1}}, "no train pairs are left for en-de"),
     ],
 )
-def test_text_that_is_not_enough_is_an_error_and_leaves_nothing(
+def test_too_few_pairs(
     tmp_path: Path, tiny_recipe: Build, sections: dict[str, dict[str, object]], problem: str
 ) -> None:
     with pytest.raises(DataError, match=problem):
@@ -229,7 +223,7 @@ def test_a_corpus_may_teach_one_direction_only(prepared: Prepared) -> None:
     assert train.corpus.tolist() == [1] * 5 + [0] * 30 + [1] * 5
 
 
-def test_a_corpus_needs_no_files_for_directions_that_it_does_not_teach(
+def test_files_of_untaught_directions(
     prepared: Prepared, tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
 ) -> None:
     table = {"path": "french.tsv", "columns": ("en", "fr")}
@@ -242,9 +236,7 @@ def test_a_corpus_needs_no_files_for_directions_that_it_does_not_teach(
         prepare(everywhere, tmp_path / "prepared")
 
 
-def test_the_folders_name_tells_recipes_and_corpora_apart(
-    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
-) -> None:
+def test_the_folder_name_depends_on_recipe_and_corpora(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
     def name(recipe: Recipe) -> str:
         return prepared_folder(recipe, tmp_path).name
 

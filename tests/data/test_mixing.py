@@ -40,9 +40,7 @@ def test_a_temperature_by_hand(temperature: float, many: float, few: float) -> N
     pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.integers(0, 4)), min_size=1, max_size=30),
     temperature=st.floats(1, 100),
 )
-def test_a_temperature_keeps_the_length_of_an_epoch_and_1_every_bit(
-    pairs: list[tuple[float, int]], temperature: float
-) -> None:
+def test_a_temperature_keeps_the_length_of_an_epoch(pairs: list[tuple[float, int]], temperature: float) -> None:
     weights, directions = np.array([weight for weight, _ in pairs]), np.array([number for _, number in pairs])
     assert pair_weights(weights, directions, temperature).sum() == pytest.approx(weights.sum())
     assert (pair_weights(weights, directions, 1) == weights).all()

@@ -12,9 +12,7 @@ from mt.insight.pictures import DARK, INK, LIGHT, PAPER, HeatMap, heat_maps, ord
 from mt.insight.translation_record import TranslationRecord
 
 
-def test_a_heat_map_has_the_weights_and_their_labels(
-    explanation: TranslationRecord, pictures: dict[str, Figure]
-) -> None:
+def test_heat_maps_have_weights_and_labels(explanation: TranslationRecord, pictures: dict[str, Figure]) -> None:
     weights = explanation.record.of("cross")[1].weights
     maps = pictures["attention-cross-2"].axes
     assert len(maps) == len(weights) + 1

@@ -106,9 +106,7 @@ def test_what_cannot_be_asked_for_is_said_at_once(translator: Translator) -> Non
         translator.stream([], options=replace(translator.options, beam_size=0))
 
 
-def test_a_step_settles_for_a_short_time_only_one_caller_after_another(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_serves_one_caller_after_another(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)
     dispatcher, texts = translator.dispatcher, [" ".join(sentences(20)), sentences(1)[0]]
     expected = [translation.text for translation in translator.translate_many(texts)]

@@ -110,9 +110,7 @@ QUESTION = "Where did you buy your coat?"
     ("target", "informal", "formal"),
     [("de", {"du", "deinen"}, {"Sie", "Ihren"}), ("fr", {"tu", "ton"}, {"vous", "votre"})],
 )
-def test_a_translation_has_the_wanted_formality(
-    starter: Translator, target: str, informal: set[str], formal: set[str]
-) -> None:
+def test_translations_have_a_formality(starter: Translator, target: str, informal: set[str], formal: set[str]) -> None:
     for formality, expected, other in (("less", informal, formal), ("prefer_more", formal, informal)):
         text = starter.translate(QUESTION, source="en", target=target, formality=formality).text
         result = set(text.replace("-", " ").rstrip(" ?").split())

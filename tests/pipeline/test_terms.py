@@ -133,9 +133,7 @@ def test_a_required_term_does_not_raise_the_confidence() -> None:
         ("Turn the knob to the left.", {"knob": "Drehknopf"}, "Drehknopf auf die linken Seite."),
     ],
 )
-def test_a_search_that_damages_a_sentence_is_not_used(
-    starter: Translator, text: str, glossary: dict[str, str], expected: str
-) -> None:
+def test_damaging_searches_are_unused(starter: Translator, text: str, glossary: dict[str, str], expected: str) -> None:
     translation = starter.translate(text, source="en", target="de", glossary=glossary)
     assert translation.text.endswith(expected)
 
@@ -170,9 +168,7 @@ def test_a_search_that_damages_a_sentence_is_not_used(
         ("The Red Cross helps.", {"Red Cross": "Rotkreuz"}, r"Der Rotkreuz hilft\."),
     ],
 )
-def test_a_term_has_a_form_that_fits_its_source(
-    starter: Translator, text: str, glossary: dict[str, str], expected: str
-) -> None:
+def test_terms_have_fitting_forms(starter: Translator, text: str, glossary: dict[str, str], expected: str) -> None:
     translation = starter.translate(text, source="en", target="de", glossary=glossary)
     assert re.fullmatch(expected, translation.text), translation.text
     free = starter.translate(text, source="en", target="de").confidence

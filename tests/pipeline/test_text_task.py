@@ -250,9 +250,7 @@ def test_clauses_without_attention_are_listed(translation: str, omitted: tuple[s
         (LONG[40:77], 8, [LONG[40:77]]),  # a clause is not divided
     ],
 )
-def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(
-    text: str, covered: int, asked: list[str]
-) -> None:
+def test_long_sentences_are_divided_at_clauses(text: str, covered: int, asked: list[str]) -> None:
     table = Table({})
     planner = table.planner()
     planner = replace(planner, context=replace(planner.context, covered_length=covered))
@@ -266,9 +264,7 @@ def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(
     ("longest", "words", "lengths"),
     [(100, 99, [99]), (100, 100, [25] * 4), (200, 119, [119]), (200, 120, [15] * 8)],  # the limits count EOS
 )
-def test_a_sentence_that_is_much_longer_than_the_training_text_is_cut(
-    longest: int, words: int, lengths: list[int]
-) -> None:
+def test_very_long_sentences_are_cut(longest: int, words: int, lengths: list[int]) -> None:
     table = Table({})
     planner = table.planner(longest=longest)
     task = table.run(replace(planner, context=replace(planner.context, covered_length=30)).task("man " * words))

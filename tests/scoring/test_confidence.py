@@ -65,9 +65,7 @@ def test_the_fit_recovers_its_parameters() -> None:
     [([0.5, 0.9], [60, 40], 0.5), ([0.7, 0.7], [20, 40], 0.3), ([0.8], [30], 0.3)],
     ids=["it would fall", "all are as sure", "a single one"],
 )
-def test_where_nothing_can_be_told_apart_all_have_the_mean(
-    sure: list[float], quality: list[float], mean: float
-) -> None:
+def test_indistinguishable_sentences_have_the_mean(sure: list[float], quality: list[float], mean: float) -> None:
     fitted = fit([observed(each) for each in sure], quality)
     assert fitted.slope == 0
     assert fitted.intercept == pytest.approx(mean)
@@ -89,9 +87,7 @@ def test_text_unlike_the_training_text_has_no_value(language: str, tokens: list[
 
 
 @given(st.lists(st.tuples(LOGS, st.floats(0, 100)), min_size=1, max_size=20), LOGS, LOGS)
-def test_surer_is_never_expected_to_be_worse(
-    points: list[tuple[list[float], float]], one: list[float], other: list[float]
-) -> None:
+def test_quality_is_monotonic(points: list[tuple[list[float], float]], one: list[float], other: list[float]) -> None:
     fitted = fit([Observation(logs, 10) for logs, _ in points], [quality for _, quality in points])
     parameters = fitted.model_copy(update={"token_length": 0.0})
     low, high = sorted((one, other), key=mean_probability)

@@ -223,9 +223,7 @@ def test_a_span_is_put_back_between_the_translations_of_its_neighbours(sentence:
         ("costs 30 USD", "kostet 30 EUR", {0: 0, 1: 1, 2: 2}, "kostet 30 USD"),
     ],
 )
-def test_a_number_replaces_the_word_that_is_aligned_to_it(
-    sentence: str, translation: str, pairs: dict[int, int], expected: str
-) -> None:
+def test_a_number_replaces_its_word(sentence: str, translation: str, pairs: dict[int, int], expected: str) -> None:
     weights = attention(sentence, translation, pairs)
     assert restore_spans(StrippedText(sentence), find_spans(sentence), translation, weights) == expected
 
@@ -259,9 +257,7 @@ def test_any_translation_gets_each_span_as_often(sentence: str, translation: str
 @example("<0> <0> <0> <0>", "", True, 0, 7)  # the last two must not count as the first two
 @example("Hund, `x y`", "`", False, 0, 1)  # the backtick of the translation must not close before the code
 @example("@anna #tag {n} {n} 🇩🇪 DE12 2 2", "", False, 26, 4)  # the "2 2" in "DE12 2" is not the kept one
-def test_any_translation_gets_the_kept_text(
-    sentence: str, translation: str, copied: bool, begin: int, length: int
-) -> None:
+def test_translations_have_kept_text(sentence: str, translation: str, copied: bool, begin: int, length: int) -> None:
     begin %= len(sentence)
     end = min(begin + length, len(sentence))
     spans = find_spans(sentence, [(begin, end)])

@@ -52,9 +52,7 @@ PLAIN = [("a.yaml", "a: One", "a: Eins"), ("a.yaml", "a: One", 'a: "yes"'), ("a.
         *((translation, *row) for translation, row in zip(("Eins", "yes", "3"), PLAIN, strict=True)),
     ],
 )
-def test_a_translation_is_escaped_as_the_format_demands(
-    translation: str, name: str, content: str, written: str
-) -> None:
+def test_translations_are_escaped_by_format(translation: str, name: str, content: str, written: str) -> None:
     assert translated(name, content, lambda text: translation) == written
 
 
@@ -133,9 +131,7 @@ def test_branches_of_messages_in_each_format(name: str, marked: str) -> None:
         ("{n, plural, other {# dogs}}", "d'# chiens", "{n, plural, other {d’# chiens}}"),
     ],
 )
-def test_apostrophes_of_translations_begin_no_literal_text(
-    name: str, source: str, translation: str, written: str
-) -> None:
+def test_apostrophes_begin_no_literal_text(name: str, source: str, translation: str, written: str) -> None:
     found = translated(name, (MESSAGES[name] % source), lambda text: translation)
     assert written in found
 

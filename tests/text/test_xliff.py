@@ -119,9 +119,7 @@ def test_a_missing_target_language_is_written(languages: str, written: str) -> N
         ("en", "zh-TW", DocumentOptions(target_language="zh"), "from en into zh-TW, not from any language into zh;"),
     ],
 )
-def test_a_file_for_other_languages_is_refused(
-    source: str, target: str, wanted: DocumentOptions, languages: str
-) -> None:
+def test_other_languages_are_refused(source: str, target: str, wanted: DocumentOptions, languages: str) -> None:
     first = version_1(unit(A_DOG), f'source-language="{source}" target-language="{target}"')
     second = version_2(segment(A_DOG), f'srcLang="{source}" trgLang="{target}"')
     for content in (first, second):

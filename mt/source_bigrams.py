@@ -48,13 +48,18 @@ class SourceBigrams:
 
     @classmethod
     def build(
-        cls, texts: TextsOfTokens, directions: Array, languages: Sequence[str], known: "SourceBigrams | None" = None
+        cls,
+        texts: TextsOfTokens,
+        directions: Array,
+        languages: Sequence[str],
+        known: "SourceBigrams | None" = None,
+        max_tokens: int = MAX_TOKENS,
     ) -> "SourceBigrams":
         """Build the set from `texts`, the sources of a training text, and of the members of `known`.
 
         `languages`[`directions`[i]] is the language of text i. Pairs that occur only once are left out.
         """
-        keys = list(_frequent_keys(texts, directions, languages))
+        keys = list(_frequent_keys(texts, directions, languages, max_tokens))
         members = np.concatenate(keys) if keys else np.empty(0, np.uint64)
         size = min(max(MIN_BITS, 1 << (BITS_PER_PAIR * len(members)).bit_length()), MAX_BITS)
         size = max(size, 8 * len(known.bits)) if known else size
@@ -121,9 +126,11 @@ def _salt(language: str) -> int:
     return crc32(language.encode()) * LANGUAGE & ALL_ONES
 
 
-def _frequent_keys(texts: TextsOfTokens, directions: Array, languages: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
+def _frequent_keys(
+    texts: TextsOfTokens, directions: Array, languages: Sequence[str], max_tokens: int
+) -> Iterator[NDArray[np.uint64]]:
     """Yield an array for each language: the 64-bit hashes of the pairs that occur at least MIN_COUNT times."""
-    step = max(1, -(-sum(len(texts[index]) for index in range(0, len(texts), 100)) * 100 // MAX_TOKENS))
+    step = max(1, -(-sum(len(texts[index]) for index in range(0, len(texts), 100)) * 100 // max_tokens))
     eos = np.array([EOS], np.uint64)
     for language in dict.fromkeys(languages):
         of_language = [number for number, other in enumerate(languages) if other == language]

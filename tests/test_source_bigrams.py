@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mt.source_bigrams
 from mt.arrays import save_arrays
 from mt.checkpoint import load_model
 from mt.errors import ModelError
@@ -56,10 +55,9 @@ def test_a_set_contains_the_known_one(first: int, second: int) -> None:
     assert np.mean([both.novelty("en", row) for row in random.integers(4, 8000, (500, 12)).tolist()]) > 6 / 8
 
 
-def test_a_large_text_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_text_is_sampled() -> None:
     rows = texts(*([number, number + 1] for number in range(4, 404) for _ in range(2)))
-    monkeypatch.setattr(mt.source_bigrams, "MAX_TOKENS", 100)  # one text in 16
-    bigrams = SourceBigrams.build(rows, np.zeros(len(rows), int), ["en"])
+    bigrams = SourceBigrams.build(rows, np.zeros(len(rows), int), ["en"], max_tokens=100)  # one text in 16
     assert np.mean([bigrams.novelty("en", [number, number + 1]) for number in range(4, 404)]) > 0.9
 
 

@@ -10,6 +10,7 @@ t is s * V + t.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -64,14 +65,15 @@ class TranslationTable:
 
 
 def learn_translation_table(
-    pairs: Sequence[tuple[Ids, Ids]], vocabulary_size: int, iterations: int = 5
+    pairs: Sequence[tuple[Ids, Ids]], vocabulary_size: int, iterations: int = 5, block_cells: int = CELLS_PER_BLOCK
 ) -> TranslationTable:
     """Learn a table from sentence pairs of token ids. Each iteration reads all pairs."""
-    keys = np.unique(np.concatenate([np.empty(0, np.int64), *(keys for keys, *_ in _blocks(pairs, vocabulary_size))]))
+    blocks = partial(_blocks, pairs, vocabulary_size, block_cells)
+    keys = np.unique(np.concatenate([np.empty(0, np.int64), *(keys for keys, *_ in blocks())]))
     sources, probabilities = keys // vocabulary_size, np.ones(len(keys))
     for _ in range(iterations):
         counts = np.zeros(len(keys))
-        for block_keys, cells, widths in _blocks(pairs, vocabulary_size):
+        for block_keys, cells, widths in blocks():
             places = np.searchsorted(keys, block_keys)
             expected = probabilities[places][cells]
             expected /= np.repeat(np.add.reduceat(expected, np.cumsum(widths) - widths), widths)
@@ -84,8 +86,8 @@ def learn_translation_table(
     return TranslationTable(vocabulary_size, keys, probabilities, frequencies, occurrences)
 
 
-def _blocks(pairs: Sequence[tuple[Ids, Ids]], vocabulary_size: int) -> Iterator[tuple[Int, Int, Int]]:
-    """Yield the cells of so many pairs that they have CELLS_PER_BLOCK cells together, or of all other pairs.
+def _blocks(pairs: Sequence[tuple[Ids, Ids]], vocabulary_size: int, block_cells: int) -> Iterator[tuple[Int, Int, Int]]:
+    """Yield the cells of so many pairs that they have `block_cells` cells together, or of all other pairs.
 
     A cell is a target token of a sentence with one possible alignment: a source token of the pair, or the empty word.
     The arrays have the different keys of the cells in ascending order, the index of the key of each cell, and the
@@ -99,7 +101,7 @@ def _blocks(pairs: Sequence[tuple[Ids, Ids]], vocabulary_size: int) -> Iterator[
         keys.append(np.tile(aligned, len(target)) + np.repeat(np.array(target, np.int64), len(aligned)))
         widths.append(np.full(len(target), len(aligned)))
         size += len(keys[-1])
-        if size >= CELLS_PER_BLOCK or number == len(pairs):
+        if size >= block_cells or number == len(pairs):
             different, cells = np.unique(np.concatenate(keys), return_inverse=True)
             yield different, cells, np.concatenate(widths)
             keys, widths, size = [], [], 0

@@ -30,6 +30,7 @@ class ResultDispatcher:
 
     def __init__(self, engine: AnyEngine, attend: Attend) -> None:
         self.engine = engine
+        self.step_seconds, self.attention_tokens = STEP_SECONDS, ATTENTION_TOKENS
         self._cross_attention = attend
         self._lock = RLock()
         self._waiting: dict[int, tuple[TextTask, AnyRoutine]] = {}  # by the id of the request that the routine awaits
@@ -69,7 +70,7 @@ class ResultDispatcher:
             for result in self.engine.step() if self.engine.busy else ():
                 if waiting := self._waiting.get(result.id):
                     self._results.put(waiting[0].planner.context.caller, result.id, result)
-            stop = monotonic() + STEP_SECONDS
+            stop = monotonic() + self.step_seconds
             while self._results:
                 id, result = self._results.pop()
                 task, routine = self._waiting.pop(id, (None, None))
@@ -147,7 +148,7 @@ class ResultDispatcher:
         return [task] if task.done else []
 
     def _attend(self) -> list[TextTask]:
-        """Answer attention calls with at most ATTENTION_TOKENS tokens in total, or one longer call, in one pass.
+        """Answer attention calls with at most `attention_tokens` tokens in total, or one longer call, in one pass.
 
         Return the tasks that are done.
         """
@@ -160,7 +161,7 @@ class ResultDispatcher:
             assert isinstance(call, AttentionCall)
             source, target = call.pair
             tokens += len(source) + len(target)
-            if pairs and tokens > ATTENTION_TOKENS:
+            if pairs and tokens > self.attention_tokens:
                 self._attending.put_back(caller, task, routines)
                 break
             chosen.append((task, routines.popleft()))

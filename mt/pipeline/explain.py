@@ -53,11 +53,12 @@ class Explainer:
     context: SentenceContext
     heads: int  # number of heads of all decoder layers
     options: ExplainOptions
+    max_weights: int = MAX_SENTENCE_WEIGHTS
 
     async def explain(self, sentences: Sequence[tuple[TextPart, Alternative]]) -> list[Explanation]:
         """Return the explanation of each sentence of a text. `sentences` contains pairs (source, best alternative).
 
-        It is empty if a sentence is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights. An attention
+        It is empty if a sentence is too long for the model, or has more than `max_weights` weights. An attention
         map is left out if, with it, the maps of the text would have more than `options.attention` weights.
         """
         explanations = []
@@ -67,7 +68,7 @@ class Explainer:
             pair = self._pair(source.text, replace(alternative, text=target.text))
             source_length, target_length = len(pair.ids[0]), len(pair.ids[1]) + 1
             is_long = max(source_length, target_length) > self.context.max_length
-            if is_long or self.heads * source_length * target_length > MAX_SENTENCE_WEIGHTS:
+            if is_long or self.heads * source_length * target_length > self.max_weights:
                 explanations.append(Explanation())
                 continue
             attention = await AttentionCall(pair.ids)  # one at a time: the weights of all sentences would be too large

@@ -17,13 +17,15 @@ CHUNK = 10_000  # pairs whose token scores are in memory at a time
 TextPair = tuple[str, str]
 
 
-def round_trip_scores(backward: PairScorer, pairs: Sequence[TextPair], direction: Direction) -> list[float]:
+def round_trip_scores(
+    backward: PairScorer, pairs: Sequence[TextPair], direction: Direction, chunk_size: int = CHUNK
+) -> list[float]:
     """Return log p(x | y) per token of x, EOS included, by a model of the reverse of `direction`."""
     scores = [-math.inf] * len(pairs)
     reverse = direction.reversed
     indices = [index for index, (source, target) in enumerate(pairs) if backward.fits(target, source, reverse)]
-    for begin in range(0, len(indices), CHUNK):
-        chunk = indices[begin : begin + CHUNK]
+    for begin in range(0, len(indices), chunk_size):
+        chunk = indices[begin : begin + chunk_size]
         sources, targets = ([pairs[index][side] for index in chunk] for side in (0, 1))
         for index, scored in zip(chunk, backward.score(targets, sources, reverse), strict=True):
             scores[index] = scored.mean

@@ -21,6 +21,7 @@ from mt.tokenizer import EOS
 PASS_TOKENS = 4096  # maximum number of source tokens, and of target tokens, in a pass, with padding
 MAX_LOGITS = 1 << 24  # maximum number of logits in memory at a time; in float32, they take 64 MiB
 
+IdLists = Sequence[Sequence[int]]
 EncodedPair = tuple[tuple[int, ...], tuple[int, ...]]
 """Source ids with tag and EOS, and target ids with the tag of the target, but neither BOS nor EOS."""
 
@@ -40,12 +41,12 @@ class ScoredPair:
 
 @torch.inference_mode()
 def score_targets(
-    scorer: ModelScorer, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    scorer: ModelScorer, sources: IdLists, targets: IdLists, max_logits: int = MAX_LOGITS
 ) -> list[ScoredPair]:
     """Return the log-probabilities of targets given their sources, from one teacher-forced pass.
 
     `sources` are ids with tag and EOS, and `targets` are ids without BOS and EOS. Only the logits of tokens are
-    computed, at most MAX_LOGITS at a time.
+    computed, at most `max_logits` at a time.
     """
     if not sources:
         return []
@@ -56,7 +57,7 @@ def score_targets(
     mask = token_mask(sources, device)
     memory = model.encode(padded(sources, special.pad, device), mask)
     states = model.decode(padded(fed, special.pad, device), memory, mask)[token_mask(fed, device)]  # [N, D]
-    tokens_at_a_time = max(1, MAX_LOGITS // model.vocabulary_size)
+    tokens_at_a_time = max(1, max_logits // model.vocabulary_size)
     log_probabilities: list[float] = []
     for part, label in zip(
         states.split(tokens_at_a_time), torch.tensor(labels, device=device).split(tokens_at_a_time), strict=True
@@ -73,6 +74,8 @@ class PairScorer:
     """A translation model that scores given translations in teacher-forced passes."""
 
     loaded: LoadedModel
+    pass_tokens: int = PASS_TOKENS
+    max_logits: int = MAX_LOGITS
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto") -> "PairScorer":
@@ -114,8 +117,9 @@ class PairScorer:
         given = len(self.loaded.tokenizer.target_prefix(direction.target))
         lengths = np.array([(len(source), len(target) + 1) for source, target in pairs]).reshape(-1, 2)
         scored: dict[int, ScoredPair] = {}
-        for chunk in plan_batches(lengths[:, 0], lengths[:, 1], PASS_TOKENS, np.arange(len(pairs))):
-            batch = score_targets(scorer, [pairs[index][0] for index in chunk], [pairs[index][1] for index in chunk])
+        for chunk in plan_batches(lengths[:, 0], lengths[:, 1], self.pass_tokens, np.arange(len(pairs))):
+            sources, targets = ([pairs[index][side] for index in chunk] for side in (0, 1))
+            batch = score_targets(scorer, sources, targets, self.max_logits)
             for index, pair in zip(chunk.tolist(), batch, strict=True):
                 log_probabilities = pair.token_log_probabilities[given:]
                 scored[index] = ScoredPair(sum(log_probabilities), log_probabilities)

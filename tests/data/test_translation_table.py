@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mt.data import translation_table
 from mt.data.translation_table import EMPTY, TranslationTable, learn_translation_table
 
 DAS, HAUS, BUCH, EIN, THE, HOUSE, BOOK, A = range(4, 12)
@@ -17,17 +16,13 @@ PAIRS = [((DAS, HAUS), (THE, HOUSE)), ((DAS, BUCH), (THE, BOOK)), ((EIN, BUCH), 
 Pairs = Sequence[tuple[tuple[int, ...], tuple[int, ...]]]
 
 
-def learnt(pairs: Pairs, iterations: int) -> TranslationTable:
-    return learn_translation_table(pairs, 12, iterations)
-
-
 def table(found: TranslationTable) -> dict[tuple[int, int], float]:
     sources, targets = np.divmod(found.keys, found.vocabulary_size)
     return dict(zip(zip(sources.tolist(), targets.tolist(), strict=True), found.probabilities.tolist(), strict=True))
 
 
 def test_best_and_frequent() -> None:
-    result = learnt(PAIRS, 1)
+    result = learn_translation_table(PAIRS, 12, 1)
     sources, targets = result.best(2)
     assert sources.tolist() == [DAS, DAS, HAUS, HAUS, BUCH, BUCH, EIN, EIN]
     assert targets.tolist() == [THE, HOUSE, THE, HOUSE, BOOK, THE, BOOK, A]  # of equals the lower id
@@ -59,9 +54,7 @@ TOKENS = st.lists(st.integers(4, 9), max_size=6).map(tuple)
 @settings(max_examples=60)
 @given(st.lists(st.tuples(TOKENS, TOKENS), max_size=8), st.integers(1, 4), st.sampled_from([1, 20, 10**6]))
 def test_equal_to_the_plain_loop_however_the_text_is_cut(pairs: Pairs, iterations: int, cells: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation_table, "CELLS_PER_BLOCK", cells)
-        result = learnt(pairs, iterations)
+    result = learn_translation_table(pairs, 12, iterations, cells)
     assert table(result) == pytest.approx(plain(pairs, iterations))
     assert result.keys.tolist() == sorted(set(result.keys.tolist()))
     assert result.frequencies.sum() == sum(len(target) for _, target in pairs)

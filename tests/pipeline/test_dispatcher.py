@@ -44,13 +44,11 @@ def test_a_stream_gives_what_translate_gives_in_order(translator: Translator, ah
     planner = translator.planner(options=replace(translator.options, beam_size=2))
     expected = [translation.text for translation in translator.run(planner, texts)]
     assert [text_of(translation) for translation in translator.run_stream(planner, texts, ahead)] == expected
-    assert [
-        text_of(translation) for translation in translator.stream(texts, options=planner.context.options)
-    ] == expected
+    assert list(map(text_of, translator.stream(texts, options=planner.context.options))) == expected
 
 
 def test_at_most_two_chunks_are_held(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)  # results wait when the stream is closed
+    monkeypatch.setattr(translator.dispatcher, "step_seconds", 0.0)  # results wait when the stream is closed
     reader = Reader()
     stream = translator.run_stream(greedy(translator), reader, ahead=10)
     assert reader.read == 0
@@ -107,7 +105,7 @@ def test_what_cannot_be_asked_for_is_said_at_once(translator: Translator) -> Non
 
 
 def test_a_step_serves_one_caller_after_another(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)
+    monkeypatch.setattr(translator.dispatcher, "step_seconds", 0.0)
     dispatcher, texts = translator.dispatcher, [" ".join(sentences(20)), sentences(1)[0]]
     expected = [translation.text for translation in translator.translate_many(texts)]
     tasks = [translator.planner().task(text) for text in texts]
@@ -122,7 +120,7 @@ def test_a_step_serves_one_caller_after_another(translator: Translator, monkeypa
 
 
 def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)
+    monkeypatch.setattr(translator.dispatcher, "step_seconds", 0.0)
     dispatcher = translator.dispatcher
     task = translator.planner().task(" ".join(sentences(1) * 20))
     dispatcher.submit([task])

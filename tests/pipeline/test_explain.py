@@ -15,7 +15,6 @@ from mt import Translator
 from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions
 from mt.description import Confidence
-from mt.pipeline import explain as module
 from mt.pipeline.driver import AttentionCall, Routine
 from mt.pipeline.explain import without_ranges
 from mt.pipeline.results import Alternative, ExplainOptions, Translation
@@ -70,9 +69,7 @@ def test_ranges(name: str) -> None:
     check_ranges(text, translation)
 
 
-PARTS = st.sampled_from(
-    [*sentences(5), "THE DOG SEES", " ", "\n\n", "12 ", "{x} ", "https://x.org/a ", "😀", "。", "- "]
-)
+PARTS = st.sampled_from([*sentences(5), "THE DOG", " ", "\n\n", "12 ", "{x} ", "https://x.org/a ", "😀", "。", "- "])
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -86,10 +83,7 @@ def test_nobody_pays_who_did_not_ask(small_model: Path) -> None:
         raise AssertionError("looked at")
 
     translator = Translator(load_model(small_model), attend=refuse)
-    for translation in [
-        translator.translate_many(["The dog."])[0],
-        seen(translator, ["The dog."], ExplainOptions())[0],
-    ]:
+    for translation in (translator.translate("The dog."), *seen(translator, ["The dog."], ExplainOptions())):
         assert [(sentence.links, sentence.attention) for sentence in translation.sentences] == [((), None)]
 
 
@@ -129,31 +123,27 @@ def test_a_sentence_in_capitals_is_linked_as_in_small_letters(translator: Transl
 
 def test_attention_of_a_text_is_bounded_and_links_are_not(translator: Translator) -> None:
     text = " ".join(sentences(6))
-    sizes = [
-        torch.tensor(sentence.attention.weights).numel()
-        for sentence in seen(translator, [text])[0].sentences
-        if sentence.attention
-    ]
+
+    def sizes_of(translation: Translation) -> list[int]:
+        return [np.size(one.attention.weights) for one in translation.sentences if one.attention]
+
+    sizes = sizes_of(seen(translator, [text])[0])
     assert len(sizes) == 6
-    translation = seen(translator, [text], ExplainOptions(alignment=True, attention=sum(sizes[:3])))[0].sentences
-    assert [sentence.attention is not None for sentence in translation[:3]] == [True] * 3
-    assert sum(
-        torch.tensor(sentence.attention.weights).numel() for sentence in translation if sentence.attention
-    ) <= sum(sizes[:3])
-    assert all(sentence.links for sentence in translation if any(map(str.isalnum, sentence.text)))
+    (translation,) = seen(translator, [text], ExplainOptions(alignment=True, attention=sum(sizes[:3])))
+    assert sizes_of(translation)[:3] == sizes[:3] and sum(sizes_of(translation)) <= sum(sizes[:3])
+    assert all(sentence.links for sentence in translation.sentences if any(map(str.isalnum, sentence.text)))
 
 
-def test_however_sentences_are_grouped_the_same_is_seen(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sentences_are_explained_independently(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     text = " ".join(sentences(8))
     together = seen(translator, [text])[0]
-    monkeypatch.setattr("mt.pipeline.dispatcher.ATTENTION_TOKENS", 1)
-    assert [sentence.links for sentence in seen(translator, [text])[0].sentences] == [
-        e.links for e in together.sentences
-    ]
-    monkeypatch.setattr(module, "MAX_SENTENCE_WEIGHTS", 1)
-    assert [sentence.links for sentence in seen(translator, [text])[0].sentences] == [()] * 8
+    monkeypatch.setattr(translator.dispatcher, "attention_tokens", 1)
+    (alone,) = seen(translator, [text])
+    assert [sentence.links for sentence in alone.sentences] == [sentence.links for sentence in together.sentences]
+    planner = translator.planner(options=BRIEF, explain=ALL)
+    assert planner.explainer
+    planner = replace(planner, explainer=replace(planner.explainer, max_weights=1))
+    assert not any(sentence.links for sentence in translator.run(planner, [text])[0].sentences)
 
 
 def test_what_fails_while_it_is_looked_at_fails_its_own_text(small_model: Path) -> None:
@@ -209,10 +199,8 @@ def test_text_unlike_the_training_text_has_no_confidence(small_model: Path) -> N
     confidence = Confidence(slope=0, intercept=0.25, max_novelty=0.2, sentences=9)
     translator = Translator.from_loaded(replace(loaded, confidence=confidence, bigrams=bigrams))
     translation = translator.translate("The dog sees the cat. The river draws a man.")
-    assert [(sentence.confidence, sentence.unfamiliar) for sentence in translation.sentences] == [
-        (0.25, False),
-        (None, True),
-    ]
+    confidences = [(sentence.confidence, sentence.unfamiliar) for sentence in translation.sentences]
+    assert confidences == [(0.25, False), (None, True)]
     assert translation.confidence == 0.25
 
 

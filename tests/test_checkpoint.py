@@ -1,3 +1,4 @@
+import json
 import os
 import pickle
 import shutil
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 
 from mt import checkpoint
-from mt.arrays import Array, average_arrays, save_arrays
+from mt.arrays import Array, average_arrays, load_arrays, save_arrays
 from mt.checkpoint import FILES, LoadedModel, load_model, model_digest, save_confidence, save_model, to_arrays
 from mt.config import DecodingConfig, ModelConfig
 from mt.description import Confidence, Description
@@ -130,10 +131,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "deep": (lambda f: (f / "config.json").write_text("[" * 100_000), "config.json: not a JSON"),
     "version": (lambda f: edit_json(f / "config.json", format_version=3), "version is 3; accepted: 1 or 2"),
     "bad direction": (lambda f: edit_json(f / "config.json", directions=["ende"]), "directions: .*'ende'"),
-    "large": (
-        lambda f: edit_json(f / "config.json", model=LARGE),
-        r"encoder_layers: .* 1000\n.*max_length: .* 1000000",
-    ),
+    "large": (lambda f: edit_json(f / "config.json", model=LARGE), r"layers: .* 1000\n.*max_length: .* 1000000"),
     "calibration in no direction": (
         lambda f: (f / "calibration.json").write_text('[{"direction":"ende","source":"a","target":"b"}]'),
         "calibration.json: not a list of objects with direction",
@@ -177,9 +175,7 @@ def test_saved_confidence(folder: Path, original: Transformer, tokenizer: Tokeni
     assert {path.name for path in folder.iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", *(CONFIDENCE.format(x) for x in ("-1", "NaN")), CONFIDENCE.format('1, "knots": 0')]
-)
+@pytest.mark.parametrize("text", ["", "[]", *map(CONFIDENCE.format, ("-1", "NaN", '1, "knots": 0'))])
 def test_a_bad_confidence_is_refused(folder: Path, text: str) -> None:
     (folder / "confidence.json").write_text(text, encoding="utf-8")
     with pytest.raises(ModelError, match=r"confidence\.json: not a file that `mt-service calibrate` wrote"):
@@ -241,9 +237,7 @@ def test_an_average_does_not_lose_small_differences(tmp_path: Path) -> None:
 def test_other_arrays_are_not_averaged(tmp_path: Path, other: dict[str, Tensor]) -> None:
     save_weights(tmp_path / "first.safetensors", {"w": torch.zeros(2)})
     save_weights(tmp_path / "other.safetensors", other)
-    with pytest.raises(
-        ModelError, match=r"other\.safetensors: the arrays have other names or shapes than in .*first\.safetensors"
-    ):
+    with pytest.raises(ModelError, match=r"other\.safetensors: the arrays have other names or shapes than in .*first"):
         average_arrays([tmp_path / "first.safetensors", tmp_path / "other.safetensors"])
 
 
@@ -302,3 +296,40 @@ def test_a_folder_that_takes_the_name_while_another_is_read(folder: Path, monkey
 def test_a_disk_that_is_full_is_said() -> None:
     with pytest.raises(ModelError, match=r"/dev/full: cannot be written \(.*No space left.*\); accepted: a disk"):
         save_arrays(Path("/dev/full"), {"w": np.zeros(2)})
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_float_tensors_of_torch_are_read(tmp_path: Path, dtype: torch.dtype) -> None:
+    values = torch.tensor([[0.0, -1.5, 3.140625], [1e-30, 65504.0, -0.0]]).to(dtype)
+    tensors: dict[str, Tensor] = {"x": values, "scale": torch.ones(2), "small": torch.tensor([-128], dtype=torch.int8)}
+    save_weights(tmp_path / "a.safetensors", tensors)
+    result = load_arrays(tmp_path / "a.safetensors")
+    assert result["x"].tolist() == values.tolist()
+    assert result["scale"].dtype == np.float32 and result["small"].tolist() == [-128]
+
+
+def test_other_types_are_refused(tmp_path: Path) -> None:
+    save_weights(tmp_path / "a.safetensors", {"x": torch.ones(2), "y": torch.ones(2, dtype=torch.float8_e4m3fn)})
+    with pytest.raises(ModelError, match=r"accepted types: F16, F32.*\n  - y has the type F8_E4M3"):
+        load_arrays(tmp_path / "a.safetensors")
+
+
+def test_a_change_of_a_mapped_array_does_not_reach_the_file(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "a.safetensors", {"a": np.ones((2, 3), np.float32)})
+    result = load_arrays(tmp_path / "a.safetensors")["a"]
+    assert not result.flags.owndata
+    result[0, 0] = 9
+    assert load_arrays(tmp_path / "a.safetensors")["a"].tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_numbers_are_aligned(tmp_path: Path) -> None:
+    """Files of other programs may store a float32 at any place; ours have wide numbers first."""
+    arrays: dict[str, Array] = {"a": np.full(3, 7, np.int8), "b": np.ones(2, np.float32), "c": np.ones(1, np.float64)}
+    fields = {"dtype": "F32", "shape": [1], "data_offsets": [1, 5]}
+    header = json.dumps({"a": {"dtype": "I8", "shape": [1], "data_offsets": [0, 1]}, "b": fields}).encode()
+    content = len(header).to_bytes(8, "little") + header + b"\1" + np.float32(2.5).tobytes()
+    (tmp_path / "odd.safetensors").write_bytes(content)
+    save_arrays(tmp_path / "ours.safetensors", arrays)
+    odd, ours = (load_arrays(tmp_path / f"{name}.safetensors") for name in ("odd", "ours"))
+    assert all(array.flags.aligned for array in (*odd.values(), *ours.values()))
+    assert odd["b"].tolist() == [2.5] and all(np.array_equal(ours[name], array) for name, array in arrays.items())

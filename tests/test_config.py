@@ -113,16 +113,15 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
 VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: exactly one of them"
 
 
-ONLY_TRAIN = "weight, source_tag, variants and directions can be set only in data.train"
-TWO_LANGUAGES = "accepted: two languages, such as en-de or en-pt-BR"
+LANGUAGE, ONLY_TRAIN = "{language}", "weight, source_tag, variants and directions can be set only in data.train"
+NO_DIRECTION = "is not a direction; accepted: two languages, such as en-de or en-pt-BR"
 
 
 def corpora(key: str, *options: str) -> str:
     """Override `key` by one corpus for each of `options`, the values beside its path."""
-    listed = [
-        f"{{path='{name}.{{language}}'{values and ', '}{values}}}" for name, values in zip("abc", options, strict=False)
-    ]
-    return f"data.{key}=[{', '.join(listed)}]"
+    named = zip("abc", options, strict=False)
+    listed = ", ".join(f"{{path='{name}.{{language}}'{values and ', '}{values}}}" for name, values in named)
+    return f"data.{key}=[{listed}]"
 
 
 @pytest.mark.parametrize(
@@ -138,11 +137,8 @@ def corpora(key: str, *options: str) -> str:
         ("model.heads=5", "model: d_model is 128 and heads 5; accepted: heads that divide d_model"),
         (corpora("train", "colums=['en']"), "data.train[0].colums is unknown (did you mean columns?)"),
         ("data.directions=['en-de', 'en-de']", "data.directions: 'en-de' occurs 2 times; accepted: once"),
-        (
-            "data.directions=['en_de']",
-            f"data.directions: 'en_de' is not a direction; {TWO_LANGUAGES}; did you mean en-de?",
-        ),
-        (corpora("train", "directions=['de']"), f"data.train[0].directions: 'de' is not a direction; {TWO_LANGUAGES}"),
+        ("data.directions=['en_de']", f"data.directions: 'en_de' {NO_DIRECTION}; did you mean en-de?"),
+        (corpora("train", "directions=['de']"), f"data.train[0].directions: 'de' {NO_DIRECTION}"),
         (
             corpora("train", "", "directions=['de-en', 'en-de', 'en-fr']"),
             "data: b.{language} has the direction de-en, b.{language} has the direction en-fr; "
@@ -157,10 +153,7 @@ def corpora(key: str, *options: str) -> str:
             "data.train=['a.{language}', {path='b.tsv', columns=['en', 'ge']}]",
             "data: b.tsv has the columns ['en', 'ge']; accepted: columns for en-de",
         ),
-        (
-            corpora("valid", "", "weight=2", "source_tag='bt'"),
-            f"data.valid: b.{{language}}, c.{{language}}: {ONLY_TRAIN}",
-        ),
+        (corpora("valid", "", "weight=2", "source_tag='bt'"), f"data.valid: b.{LANGUAGE}, c.{LANGUAGE}: {ONLY_TRAIN}"),
     ],
 )
 def test_one_problem_is_said_once(tmp_path: Path, override: str, problem: str) -> None:

@@ -5,14 +5,7 @@ import random
 import pytest
 
 from mt.errors import DataError
-from mt.evaluation import (
-    Score,
-    bleu_tokenizer,
-    evaluate,
-    moses_tokens,
-    paired_bootstrap,
-    worst_sentences,
-)
+from mt.evaluation import Score, bleu_tokenizer, evaluate, moses_tokens, paired_bootstrap, worst_sentences
 
 
 def scores(hypotheses: list[str], references: list[str], language: str) -> dict[str, Score]:
@@ -33,10 +26,8 @@ def test_scores_are_cased_and_carry_their_signatures() -> None:
 
 
 def test_moses_tokens_lower_case_split_and_keep_hyphens() -> None:
-    assert moses_tokens(["Ein T-Shirt, „rot“ & neu.", "Das ist z.B. gut!"], "de-AT") == [
-        'ein t-shirt , " rot " & neu .',
-        "das ist z.b. gut !",
-    ]
+    tokens = moses_tokens(["Ein T-Shirt, „rot“ & neu.", "Das ist z.B. gut!"], "de-AT")
+    assert tokens == ['ein t-shirt , " rot " & neu .', "das ist z.b. gut !"]
 
 
 def test_chinese_is_split_into_characters() -> None:
@@ -89,9 +80,8 @@ def sentences(n: int) -> list[str]:
 )
 def test_bootstrap_tells_systems_apart(baseline: tuple[float, int], system: tuple[float, int], different: bool) -> None:
     references = sentences(200)
-    comparisons = paired_bootstrap(
-        noisy(references, *baseline), noisy(references, *system), references, target_language="en", samples=300
-    )
+    translations = noisy(references, *baseline), noisy(references, *system)
+    comparisons = paired_bootstrap(*translations, references, target_language="en", samples=300)
     assert [comparison.name for comparison in comparisons] == ["BLEU", "chrF2"]
     for comparison in comparisons:
         assert (comparison.p_value < 0.05) is different and "bs:300" in comparison.signature

@@ -51,10 +51,8 @@ def test_codes_of_translation_models_are_standard_tags(code: str, tag: str) -> N
         ("en_de", "did you mean en-de?"),
         *(
             (text, "")
-            for text in ("", "en", "en-", "-en", "en-en", "en--de", "en-de-fr-it-es", "english-german", "a-b")
+            for text in ("", "en", "en-", "-en", "en-en", "en--de", "en-de-fr-it-es", "a-b", "-" * 100_000, 3)
         ),
-        ("-" * 100_000, ""),
-        (3, ""),
     ],
 )
 def test_an_invalid_direction_is_refused_with_what_is_accepted(text: object, suggested: str) -> None:

@@ -150,9 +150,8 @@ def test_the_verbs_run_without_the_checkout(python: Path, folder: Path) -> None:
     run([mt_service, "fetch", "phrasebook", "--out", "data/phrasebook"], folder)
     short = ["training.max_updates=4", "training.validate_every=4", "training.save_every=4", "data.root='data'"]
     run([mt_service, "train", "phrasebook.toml", *short, "--processes", "1", "--device", "cpu"], folder)
-    assert run([mt_service, "translate", "--model", "runs/phrasebook-en-de/model", "lines.en"], folder).count(
-        "\n"
-    ) == len(pairs)
+    translated = run([mt_service, "translate", "--model", "runs/phrasebook-en-de/model", "lines.en"], folder)
+    assert translated.count("\n") == len(pairs)
 
 
 def test_the_page_is_served_whole(client: httpx.Client) -> None:

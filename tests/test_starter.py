@@ -11,13 +11,7 @@ from mt.data.preparation import prepare
 from scripts.starter_data import expand, pack, save_translations, student_data, with_dropout
 
 ENGLISH = ["The house is old.", "I see a tree.", "We drink water.", "The house is new.", "You see the old house."]
-GERMAN = [
-    "Das Haus ist alt.",
-    "Ich sehe einen Baum.",
-    "Wir trinken Wasser.",
-    "Das Haus ist neu.",
-    "Du siehst das alte Haus.",
-]
+GERMAN = ["Das Haus ist alt.", "Ich sehe einen Baum.", "Wir trinken Wasser.", "Es ist neu.", "Du siehst das alte Haus."]
 
 
 @pytest.fixture(scope="module")

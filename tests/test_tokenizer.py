@@ -14,6 +14,7 @@ from mt.vocabulary import Vocabulary, VocabularyTokenizer, load_tokenizer
 
 ENGLISH = [f"The cat number {year} sat on the mat in {year}, didn't it?" for year in range(1900, 1960)]
 GERMAN = ["Der schnelle Hund läuft über die Straße.", "Die Straße führt über den großen Fluss."] * 10
+LANGUAGES = ("en", "de", "zh_CN")
 CHINESE = ["我喜欢学习中文，因为中文很有意思。", "他喜欢学习中文。", "中文很有意思，我们学习中文。"] * 10
 
 AWKWARD = [
@@ -31,9 +32,7 @@ text = st.text(st.one_of(awkward_character, st.characters(exclude_categories=["C
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     sentences = [*ENGLISH, *GERMAN, *CHINESE]
-    return Tokenizer(
-        train_tokenizer(sentences, vocabulary_size=500, languages=["en", "de", "zh_CN"], source_tags=["bt"])
-    )
+    return Tokenizer(train_tokenizer(sentences, vocabulary_size=500, languages=LANGUAGES, source_tags=["bt"]))
 
 
 @settings(max_examples=300)
@@ -43,7 +42,7 @@ def test_any_text_survives_and_is_never_a_special_id(tokenizer: Tokenizer, texts
     """`encode` looks words up in its cache; `encode_many` gives SentencePiece the whole text."""
     alone = [tokenizer.encode(text) for text in texts]
     assert tokenizer.encode_many(texts, threads=2) == alone
-    tags = map(tokenizer.tag_id, ("en", "de", "zh_CN"))
+    tags = map(tokenizer.tag_id, LANGUAGES)
     special = {PAD, UNK, BOS, EOS, *tags, tokenizer.source_tag_id("bt")}
     for encoded in (alone, tokenizer.encode_with_dropout(texts, 0.5, seed)):
         assert [tokenizer.decode(ids) for ids in encoded] == texts
@@ -69,10 +68,10 @@ def test_pieces(tokenizer: Tokenizer, text: str, pieces: list[str]) -> None:
 
 
 def test_tags_and_marks_are_ids_of_their_own_and_give_no_text(tokenizer: Tokenizer) -> None:
-    tags = [tokenizer.tag_id(language) for language in ("en", "de", "zh_CN")]
+    tags = [tokenizer.tag_id(language) for language in LANGUAGES]
     ids = [*tags, tokenizer.source_tag_id("bt")]
     assert tokenizer.pieces(ids) == ["<2en>", "<2de>", "<2zh_CN>", "<from:bt>"]
-    assert (tokenizer.tagged_languages, tokenizer.source_tags) == (("en", "de", "zh_CN"), ("bt",))
+    assert (tokenizer.tagged_languages, tokenizer.source_tags) == (LANGUAGES, ("bt",))
     assert tokenizer.source_prefix("en", "de", ["en-de", "de-en"]) == [tags[1]], "a user's text is not marked"
     assert tokenizer.decode([BOS, *ids, *tokenizer.encode("The cat"), EOS, PAD, PAD]) == "The cat"
     with pytest.raises(TokenizerError, match="'fr'"):
@@ -97,11 +96,7 @@ def test_a_shortened_model_is_that_which_fewer_merges_would_have_made(tokenizer:
     shorter = tokenizer.truncated(size)
     tags = (tokenizer.tagged_languages, tokenizer.source_tags)
     assert len(shorter) == size and (shorter.tagged_languages, shorter.source_tags) == tags
-    trained = Tokenizer(
-        train_tokenizer(
-            texts, vocabulary_size=size, languages=shorter.tagged_languages, source_tags=shorter.source_tags
-        )
-    )
+    trained = Tokenizer(train_tokenizer(texts, vocabulary_size=size, languages=LANGUAGES, source_tags=["bt"]))
     for text in texts:
         pieces = shorter.pieces(shorter.encode(text))
         assert pieces == trained.pieces(trained.encode(text)) and shorter.decode(shorter.encode(text)) == text
@@ -158,9 +153,8 @@ def test_tags_and_special_ids_of_an_imported_model_give_no_text(tokenizer: Token
 
 
 def test_tags_of_both_languages(tokenizer: Tokenizer) -> None:
-    result = imported(
-        tokenizer, pieces=(*PIECES, "__xü__"), tags={"fr": ">>fra<<", "de": "__xü__"}, tags_each_side=True
-    )
+    tags = {"fr": ">>fra<<", "de": "__xü__"}
+    result = imported(tokenizer, pieces=(*PIECES, "__xü__"), tags=tags, tags_each_side=True)
     assert result.source_prefix("de", "fr", ["de-fr"]) == [len(PIECES)]
     assert result.target_prefix("fr") == [5]
     assert "ü" not in result.characters and "d" in result.characters
@@ -187,10 +181,7 @@ def test_a_saved_tokenizer_is_loaded(tokenizer: Tokenizer, tmp_path: Path, chang
     [
         ("{", "not a vocabulary that `mt-service import` wrote"),
         ('{"pieces": [1], "more": 2}', r"(?s)pieces.0: .*more: Extra"),
-        (
-            '{"pieces": ["<unk>", "<pad>"]}',
-            r"pad, unk, bos, eos have the ids \(1, 0, -1, -1\); accepted: \(0, 1, 2, 3\)",
-        ),
+        ('{"pieces": ["<unk>", "<pad>"]}', r"unk, bos, eos have the ids \(1, 0, -1, -1\); accepted: \(0, 1, 2, 3\)"),
         (
             '{"pieces": ["<pad>", "<unk>", "<s>", "</s>", "a", "a"], "tags": {"fr": ">>fra<<"}}',
             "(?s)'a' occurs 2 times.*the tag '>>fra<<' is missing",

@@ -19,6 +19,7 @@ PAGES = ROOT / "docs" / "understanding"
 INDEX = (PAGES / "README.md").read_text(encoding="utf-8")
 NUMBERED = re.findall(r"\| \[\d+\. [^\]]+\]\((\w+)\.md\)", INDEX)
 COMMAND = re.compile(r"^mt-service explain (tests/frozen/model .*--only .*)$", re.MULTILINE)
+FILE = re.compile(r"`(mt/[\w/]+\.py)`")
 IMAGES = "docs/images/understanding"
 
 
@@ -44,23 +45,19 @@ def test_the_command_draws_the_picture(page: str, tmp_path: Path, monkeypatch: p
     assert explain.main([*shlex.split(command), "--output", str(tmp_path)]) == 0
     (picture,) = tmp_path.iterdir()
     assert f"{IMAGES.removeprefix('docs/')}/{picture.name}" in read(page)
-    assert words(picture.read_text(encoding="utf-8")) == words(
-        (ROOT / IMAGES / picture.name).read_text(encoding="utf-8")
-    )
+    drawn, shown = (path.read_text(encoding="utf-8") for path in (picture, ROOT / IMAGES / picture.name))
+    assert words(drawn) == words(shown)
 
 
 def test_code_that_the_pages_name_exists() -> None:
     for page in NUMBERED:
-        for path in re.findall(r"`(mt/[\w/]+\.py)`", read(page)):
+        for path in FILE.findall(read(page)):
             assert (ROOT / path).is_file(), f"{page}: {path}"
         paragraph = read(page).partition("**The code.**")[2].partition("\n\n**")[0]
-        sources = "".join(
-            (ROOT / path).read_text(encoding="utf-8") for path in re.findall(r"`(mt/[\w/]+\.py)`", paragraph)
-        )
+        sources = "".join((ROOT / path).read_text(encoding="utf-8") for path in FILE.findall(paragraph))
         for name in re.findall(r"`(\w+(?:\.\w+)?)`", paragraph):
-            assert re.search(rf"(\bdef |\bclass |^){name.rpartition('.')[2]}\b", sources, re.MULTILINE), (
-                f"{page}: {name}"
-            )
+            definition = rf"(\bdef |\bclass |^){name.rpartition('.')[2]}\b"
+            assert re.search(definition, sources, re.MULTILINE), f"{page}: {name}"
 
 
 TRAINING = re.compile(r"mt-service train (scripts/recipes/[\w.-]+)((?:\s+(?:\\\n\s*)?[\w.]+=[^\s`]+)*)")

@@ -15,9 +15,8 @@ from mt.engine.devices import has_driver
 from mt.kernels.library import load_library
 from tests.service.running import started
 
-pytestmark = pytest.mark.skipif(
-    load_library() is None or has_driver(), reason="without kernels, or with a GPU, torch decodes"
-)
+TORCH_DECODES = load_library() is None or has_driver()
+pytestmark = pytest.mark.skipif(TORCH_DECODES, reason="without kernels, or with a GPU, torch decodes")
 
 FROZEN = Path(__file__).parent / "frozen" / "model"
 RECIPE = str(Path(__file__).parents[1] / "scripts/recipes/phrasebook.toml")
@@ -69,9 +68,8 @@ def test_a_verb_that_needs_torch_says_so(verb: str) -> None:
 
 
 def test_a_recipe_is_checked_before_torch_is_imported() -> None:
-    assert "training.max_update is unknown (did you mean max_updates?)" in refused(
-        "train", RECIPE, "training.max_update=5"
-    )
+    problem = "training.max_update is unknown (did you mean max_updates?)"
+    assert problem in refused("train", RECIPE, "training.max_update=5")
 
 
 def refused(*arguments: str) -> str:
@@ -88,14 +86,8 @@ def test_the_service(tmp_path: Path) -> None:
     paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     with started(FROZEN, PYTHONPATH=paths) as service:
         with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
-            body = {
-                "q": TEXTS,
-                "source": "en",
-                "target": "de",
-                "alternatives": 2,
-                "alignment": True,
-                "confidence": True,
-            }
+            body = {"q": TEXTS, "source": "en", "target": "de"}
+            body |= {"alternatives": 2, "alignment": True, "confidence": True}
             answer = client.post("/translate", json=body)
             assert answer.status_code == 200, answer.text
             assert "https://x.org/a" in answer.json()["translatedText"][0]

@@ -1,4 +1,4 @@
-"""Stages are run, skipped, resumed and repeated. The programs are fakes that write files."""
+"""Stages are run, skipped, resumed, repeated and reported. The programs are fakes that write files."""
 
 import os
 import signal
@@ -9,11 +9,14 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mt.build.execution import StageExecutor
-from mt.build.runner import Runner, RunningStage
+from mt.build.report import teachers_table
+from mt.build.runner import Record, Runner, RunningStage
 from mt.build.stage import Candidate, Gate, Stage, folder_of
 from mt.errors import BuildError
 
@@ -197,3 +200,23 @@ def test_a_killed_build_ends_its_program_and_resumes(runner: Runner, tmp_path: P
     assert runner.run([lines("a"), lines("b", "held")]) == ["b"]
     assert written.read_text() == "".join(f"{number}\n" for number in range(100))
     assert [calls(runner).count(f"distil stages/{name}/lines") for name in "ab"] == [1, 2]
+
+
+NAMES = ("base", "round1", "round2")
+BASE, ROUND1, ROUND2 = (Candidate(f"stages/{name}-en-de-1/model", (f"score-{name}",)) for name in NAMES)
+CHOICE = Stage("model-en-de-teacher", "choose", (), "models/en-de-teacher", candidates=(BASE, ROUND1, ROUND2))
+STUDENT = Stage("student1", "choose", (), "models/student1", candidates=(Candidate("stages/s/model"),))
+RECORDS = {
+    CHOICE.name: Record(digest="", state="done", metrics={"model": BASE.model, "BLEU": 9.44}),
+    STUDENT.name: Record(digest="", state="done", metrics={"model": "stages/s/model", "BLEU": 0.0}),
+}
+BLEU = {BASE.scores: 9.44, ROUND1.scores: 6.45}
+RUNNER: Any = SimpleNamespace(record=RECORDS.get, bleu=BLEU.get, work=Path())
+
+
+def test_teachers_with_their_scores() -> None:
+    assert teachers_table([CHOICE, STUDENT], RECORDS, RUNNER).splitlines()[4:7] == [
+        "| stages/base-en-de-1/model | 9.44 | en-de-teacher |",
+        "| stages/round1-en-de-1/model | 6.45 |  |",
+        "| stages/round2-en-de-1/model | not trained |  |",
+    ]

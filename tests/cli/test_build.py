@@ -69,10 +69,7 @@ def test_progress_of_parallel_stages(tmp_path: Path, metrics: list[dict[str, flo
     recipe = {"training": {"max_updates": 100}}
     stages = [Stage(name, "train", (), "", recipe=recipe) for name in "abc"]
     process: Any = None
-    running = [
-        RunningStage(stage, process, 60.0, folder)
-        for stage, folder in zip(stages, (tmp_path, tmp_path / "b"), strict=False)
-    ]
+    running = [RunningStage(stages[n], process, 60.0, folder) for n, folder in enumerate((tmp_path, tmp_path / "b"))]
     output = io.StringIO()
     with progress_display(stages, Console(file=output, width=200)) as observe:
         observe(running)

@@ -21,12 +21,7 @@ LISTS = {
     "Two men eat lunch.": ["Zwei Männer essen.", "Zwei Männer essen Mittag."],
 }
 REFERENCES = ["Ein Hund läuft sehr schnell.", "Eine Katze.", "", "Zwei Männer essen Mittag."]
-OTHER = {
-    "A dog runs.": ["Der Hund läuft."],
-    "A cat.": ["Katze."],
-    "": [""],
-    "Two men eat lunch.": ["Zwei Männer essen."],
-}
+OTHER = dict(zip(LISTS, (["Der Hund läuft."], ["Katze."], [""], ["Zwei Männer essen."]), strict=True))
 
 
 def write(path: Path, lists: dict[str, list[str]]) -> Path:
@@ -79,9 +74,8 @@ def test_the_pairs_with_the_lowest_scores_are_dropped(backward: Path, tmp_path: 
 
 def test_pairs_that_are_too_long(backward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     n_best, out = write(tmp_path / "n.jsonl", {"A dog.": ["Hund " * 300]}), tmp_path / "out"
-    assert (
-        main(f"{n_best} --source en --target de --out {out} --backward {backward} --drop 0.4 --device cpu".split()) == 2
-    )
+    options = f"--source en --target de --out {out} --backward {backward} --drop 0.4 --device cpu"
+    assert main([str(n_best), *options.split()]) == 2
     assert "all pairs are too long for --backward" in capsys.readouterr().err
     assert not Path(f"{out}.de").exists()
 
@@ -98,12 +92,8 @@ def test_several_teachers_and_no_reference(tmp_path: Path) -> None:
 
 
 def test_swapped_languages_are_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sources = ["The children play in the garden behind the house", "We would like to drink a cup of coffee now"]
-    lists = {
-        f"{text} {number}.": [f"{number}. Die Kinder spielen heute im Garten hinter dem Haus."]
-        for text in sources
-        for number in range(6)
-    }
+    source, target = "The children play in the garden behind the house", "Die Kinder spielen im Garten hinter dem Haus."
+    lists = {f"{source} {number}.": [f"{number}. {target}"] for number in range(12)}
     nbest = write(tmp_path / "teacher.jsonl", lists)
     assert main([str(nbest), "--source", "de", "--target", "en", "--out", str(tmp_path / "out")]) == 0
     assert "are the languages swapped?" in capsys.readouterr().err.replace("\n", " ")

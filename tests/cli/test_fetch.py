@@ -133,9 +133,8 @@ def test_tatoeba_is_split(remote: tuple[str, Path], tmp_path: Path, capsys: pyte
     splits = {}
     for split in ("train", "dev", "test"):
         splits[split] = lzma.decompress((out / f"{split}.en-de.tsv.xz").read_bytes()).decode().splitlines()
-    assert sorted(line for item in splits.values() for line in item) == sorted(
-        line.rpartition("\t")[0] for line in lines
-    )
+    pairs = sorted(line.rpartition("\t")[0] for line in lines)
+    assert sorted(line for item in splits.values() for line in item) == pairs
     english = {split: {line.split("\t")[0] for line in item} for split, item in splits.items()}
     assert english["dev"] and english["test"]
     assert not english["train"] & english["dev"] and not (english["train"] | english["dev"]) & english["test"]

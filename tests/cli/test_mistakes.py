@@ -75,6 +75,7 @@ MISTAKES = {
     "fetch tatoeba-en-xx": "tatoeba-en-de",
     "explain MODEL dog --only mask --output x": "--only is 'mask'; accepted: tokens-source, tokens-target,",
     "export MODEL x --to ctranslate2 --keep-float": "--keep-float requires --to int8",
+    "explain SEVERAL dog --output x": "the model has several directions: give source and target; accepted: en-de",
     "explain": "accepted: a model directory and a sentence, or --example",
     **{f"{verb} opus-mt-en-de x --to int8": "did you mean hub:opus-mt-en-de?" for verb in ("explain", "export")},
     "export MODEL MODEL --to huggingface": "is or contains the model to convert",

@@ -95,10 +95,8 @@ def test_a_lexical_table_of_marian(model: Path, tmp_path: Path, capsys: pytest.C
     allowed = shortlist.ids([pieces.index(dog), EOS]).tolist()
     assert {pieces.index(item) for item in (dog, likely, unlikely)} <= set(allowed) and len(allowed) < len(pieces)
     assert len(shortlist.ids([pieces.index(cat)])) == len(pieces)
-    for line, problem in (
-        ("a b", "lex.s2t:1: 'a b'; accepted: TARGET SOURCE PROBABILITY"),
-        ("xyzzy plugh 1", "no line has two"),
-    ):
+    wrong = {"a b": "lex.s2t:1: 'a b'; accepted: TARGET SOURCE PROBABILITY", "xyzzy plugh 1": "no line has two"}
+    for line, problem in wrong.items():
         table.write_text(line, encoding="utf-8")
         assert main([str(model), "--lex", str(table)]) == 2
         assert problem in capsys.readouterr().err
@@ -133,14 +131,10 @@ def test_two_tokenizers_need_one_vocabulary(tmp_path: Path, separate: bool, caps
     tokenizer = VocabularyTokenizer(source, vocabulary, target)
     sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 8, "heads": 2}
     config = ModelConfig.model_validate({**sizes, "tie_source": not separate})
-    description = loaded.description.model_copy(
-        update={
-            "model": config,
-            "vocabulary_size": len(tokenizer.target),
-            "source_vocabulary_size": len(pieces) if separate else None,
-        }
-    )
-    model = Transformer(config, len(tokenizer.target), source_vocabulary_size=description.source_vocabulary_size)
+    size, source_size = len(tokenizer.target), len(pieces) if separate else None
+    changes = {"model": config, "vocabulary_size": size, "source_vocabulary_size": source_size}
+    description = loaded.description.model_copy(update=changes)
+    model = Transformer(config, size, source_vocabulary_size=source_size)
     save_model(tmp_path / "model", LoadedModel(model, tokenizer, description), "# two tokenizers\n")
     corpus = tmp_path / "corpus.tsv"
     pairs = zip(sentences(300), reversed_text(300), strict=True)

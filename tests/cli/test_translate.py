@@ -80,10 +80,8 @@ def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFix
     translator, reference = (Translator.load(small_model, "cpu", backend=backend) for backend in ("cpu", "torch"))
     greedy = replace(translator.options, beam_size=1)
     drawn = replace(translator.options, sample=True, temperature=0.7, seed=5)
-    for options, search, backend in (
-        ("--beam-size 1", greedy, translator),
-        ("--sample --temperature 0.7 --seed 5", drawn, reference),
-    ):
+    searches = [("--beam-size 1", greedy, translator), ("--sample --temperature 0.7 --seed 5", drawn, reference)]
+    for options, search, backend in searches:
         best = backend.translate("The dog sees the cat.", options=search).text
         assert output(capfd, "--model", small_model, lines, *options.split())[0] == best
     best = json.loads(output(capfd, "--model", small_model, lines, "--length-penalty", 0, "--json")[0])
@@ -224,9 +222,8 @@ def test_bad_lines_are_empty(small_model: Path, tmp_path: Path, capfd: pytest.Ca
 
 def killed_after(arguments: list[str], part: Path, lines: int) -> None:
     """Run the script and kill it, with no chance to clean up, when it has written so many lines."""
-    process = subprocess.Popen(
-        [sys.executable, "scripts/translate.py", *arguments], cwd=ROOT, stderr=subprocess.DEVNULL
-    )
+    command = [sys.executable, "scripts/translate.py", *arguments]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     while process.poll() is None and (not part.exists() or part.read_bytes().count(b"\n") < lines):
         time.sleep(0.005)
     process.kill()

@@ -2,11 +2,12 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mt.config import Recipe
@@ -21,6 +22,7 @@ from mt.data.batching import (
     split_among_ranks,
 )
 from mt.data.dataset import PreparedData, load_prepared
+from mt.data.mixing import epoch_counts, pair_weights
 from mt.data.preparation import prepare
 from mt.distributed import World
 from mt.errors import DataError
@@ -49,9 +51,7 @@ lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1
 def stream(tmp_path: Path, tiny_recipe: Build) -> Stream:
     """Batches of the tiny corpus; keyword arguments change its recipe."""
 
-    def build(
-        directions: tuple[str, ...] = ("en-de",), world: World = ALONE, **sections: dict[str, object]
-    ) -> UpdateStream:
+    def build(directions: tuple[str, ...] = ("en-de",), world: World = ALONE, **sections: Any) -> UpdateStream:
         recipe = tiny_recipe(directions, **sections)
         data = load_prepared(prepare(recipe, tmp_path / "prepared"))
         return UpdateStream(data.train, data.tokenizer, recipe, world)
@@ -126,11 +126,8 @@ def test_updates_come_near_their_target(pairs: list[tuple[int, int]], tokens: in
 
 def test_an_epoch_has_every_usable_pair_once(stream: Stream) -> None:
     batches = stream(data={"max_tokens": 60})
-    usable = [
-        index
-        for index in range(50)
-        if len(batches.dataset.source[index]) + 1 <= 60 and len(batches.dataset.target[index]) + 1 <= 60
-    ]
+    source, target = batches.dataset.source, batches.dataset.target
+    usable = [index for index in range(50) if max(len(source[index]), len(target[index])) < 60]
     assert 0 < len(usable) < 50
     planned = batches.plan(0)
     assert sorted(index for update in planned for batch in update for index in batch.tolist()) == usable
@@ -234,9 +231,8 @@ def test_from_any_position_the_same_follows(stream: Stream, dropout: float, data
 def test_processes_share_out_each_updates_batches(stream: Stream, size: int, data: dict[str, object]) -> None:
     updates = len(stream(data=data).plan(0)) + 2
     alone = list(islice(stream(data=data).updates(Position()), updates))
-    parts = [
-        list(islice(stream(world=World(rank, size), data=data).updates(Position()), updates)) for rank in range(size)
-    ]
+    streams = [stream(world=World(rank, size), data=data) for rank in range(size)]
+    parts = [list(islice(part.updates(Position()), updates)) for part in streams]
     for number, update in enumerate(alone):
         share = [parts[rank][number] for rank in range(size)]
         assert {part.next_position for part in share} == {update.next_position}
@@ -275,3 +271,43 @@ def test_no_usable_pair_is_an_error(tmp_path: Path, tiny_recipe: Build) -> None:
     data: PreparedData = load_prepared(prepare(recipe, tmp_path / "prepared"))
     with pytest.raises(DataError, match="each of the 50 training pairs has a source or target of more than 1 tokens"):
         UpdateStream(data.train, data.tokenizer, recipe, ALONE)
+
+
+@settings(max_examples=100)
+@example(pairs=[(1.9, 0.1)], first=0, epochs=11)  # nine times 0.9 and 0.1 is a little less than 1
+@given(
+    pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.floats(0, 1, exclude_max=True)), min_size=1, max_size=9),
+    first=st.integers(0, 1000),
+    epochs=st.integers(1, 20),
+)
+def test_a_pair_comes_as_often_as_its_weight_says(pairs: list[tuple[float, float]], first: int, epochs: int) -> None:
+    weights, phases = np.array(pairs).T
+    counts = np.array([epoch_counts(weights, phases, epoch) for epoch in range(first, first + epochs)])
+    assert ((counts == np.floor(weights)) | (counts == np.ceil(weights))).all()
+    assert (abs(counts.sum(axis=0) - epochs * weights) < 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("temperature", "many", "few"),
+    [
+        (1, 1, 1),  # 16 pairs and 1
+        (2, 0.85, 3.4),  # 4 to 1, of 17: 13.6 and 3.4
+        (4, 17 / 24, 17 / 3),  # 2 to 1
+        (1e9, 8.5 / 16, 8.5),  # even
+    ],
+)
+def test_a_temperature_by_hand(temperature: float, many: float, few: float) -> None:
+    directions = np.array([0] * 16 + [2])  # and none in direction 1
+    mixed = pair_weights(np.ones(17), directions, temperature)
+    assert mixed == pytest.approx([many] * 16 + [few])
+
+
+@settings(max_examples=100)
+@given(
+    pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.integers(0, 4)), min_size=1, max_size=30),
+    temperature=st.floats(1, 100),
+)
+def test_a_temperature_keeps_the_length_of_an_epoch(pairs: list[tuple[float, int]], temperature: float) -> None:
+    weights, directions = np.array([weight for weight, _ in pairs]), np.array([number for _, number in pairs])
+    assert pair_weights(weights, directions, temperature).sum() == pytest.approx(weights.sum())
+    assert (pair_weights(weights, directions, 1) == weights).all()

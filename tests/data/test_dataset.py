@@ -29,9 +29,7 @@ def split_off(count: int) -> dict[str, dict[str, object]]:
 @pytest.fixture
 def prepared(tmp_path: Path, tiny_recipe: Build) -> Prepared:
     """Prepares the tiny corpus; the arguments change its recipe."""
-    return lambda *directions, **sections: load_prepared(
-        prepare(tiny_recipe(*directions, **sections), tmp_path / "prepared")
-    )
+    return lambda *args, **sections: load_prepared(prepare(tiny_recipe(*args, **sections), tmp_path / "prepared"))
 
 
 def pairs_of(dataset: ParallelDataset) -> list[tuple[str, str]]:
@@ -40,11 +38,8 @@ def pairs_of(dataset: ParallelDataset) -> list[tuple[str, str]]:
 
 
 def decoded(dataset: ParallelDataset, tokenizer: Tokenizer) -> list[tuple[str, str]]:
-    everything = range(len(dataset))
-    sides = [
-        [tokenizer.decode(side[index].tolist()) for index in everything] for side in (dataset.source, dataset.target)
-    ]
-    return list(zip(*sides, strict=True))
+    pairs = ((dataset.source[index], dataset.target[index]) for index in range(len(dataset)))
+    return [(tokenizer.decode(source.tolist()), tokenizer.decode(target.tolist())) for source, target in pairs]
 
 
 @pytest.mark.parametrize(
@@ -104,10 +99,8 @@ def test_every_dropped_pair_is_listed(tmp_path: Path, tiny_recipe: Build, tiny_c
     corpus = {"path": "header.tsv", "columns": ("de", "en")}
     folder = prepare(tiny_recipe(data={"train": (corpus,)}), tmp_path / "prepared")
     dropped = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["dropped"]["en-de"]
-    assert [(row["reason"], row["count"], len(row["examples"])) for row in dropped] == [
-        ("empty", 5, 3),
-        ("header row", 1, 1),
-    ]
+    counts = [(row["reason"], row["count"], len(row["examples"])) for row in dropped]
+    assert counts == [("empty", 5, 3), ("header row", 1, 1)]
     lines = (folder / "dropped.tsv").read_text(encoding="utf-8").splitlines()
     assert lines[0].split("\t") == ["file", "line", "direction", "reason", "source", "target"]
     path = str(tiny_corpus / "header.tsv")

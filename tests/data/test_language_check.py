@@ -6,36 +6,28 @@ PAIRS = [("The dog sleeps under the old tree.", "Der Hund schläft unter dem alt
 CHINESE = [("The dog sleeps under the old tree.", "狗在花园里的那棵老树下睡着了，猫坐在旁边看着它。")] * 10
 
 
-def warnings(pairs: list[tuple[str, str]], *languages: str) -> list[str]:
+@pytest.mark.parametrize(
+    ("pairs", "languages", "expected"),
+    [
+        (PAIRS, "en de", []),
+        (PAIRS, "en-GB de-AT", []),
+        (CHINESE, "en zh", []),
+        (CHINESE, "en zt", []),
+        (PAIRS[:9], "de en", []),  # too few to be sure
+        ([("one", "eins")] * 20, "de en", []),  # too short
+        (PAIRS, "de en", ["'de' reads as English ('en'); are the lang", "'en' reads as German ('de'); are the lang"]),
+        (PAIRS, "en fr", ["'fr' reads as German ('de'); is this the right file?"]),
+    ],
+)
+def test_warnings(pairs: list[tuple[str, str]], languages: str, expected: list[str]) -> None:
     sample = LanguageSample()
     for pair in pairs:
         sample.add(*pair)
-    return check_languages("corpus.{language}", (), sample.pairs, (languages[0], languages[1]))
-
-
-@pytest.mark.parametrize(
-    ("pairs", "languages"),
-    [
-        (PAIRS, ("en", "de")),
-        (PAIRS, ("en-GB", "de-AT")),
-        (CHINESE, ("en", "zh")),
-        (CHINESE, ("en", "zt")),
-        (PAIRS[:9], ("de", "en")),  # too few to be sure
-        ([("one", "eins")] * 20, ("de", "en")),  # too short
-    ],
-)
-def test_there_is_no_warning_without_need(pairs: list[tuple[str, str]], languages: tuple[str, str]) -> None:
-    assert warnings(pairs, *languages) == []
-
-
-def test_a_warning_tells_swapped_languages_from_others() -> None:
-    assert warnings(PAIRS, "de", "en") == [
-        "corpus.{language}: the file of 'de' reads as English ('en'); are the languages swapped?",
-        "corpus.{language}: the file of 'en' reads as German ('de'); are the languages swapped?",
-    ]
-    assert warnings(PAIRS, "en", "fr") == [
-        "corpus.{language}: the file of 'fr' reads as German ('de'); is this the right file?"
-    ]
+    source, target = languages.split()
+    warnings = check_languages("corpus.{language}", (), sample.pairs, (source, target))
+    assert len(warnings) == len(expected)
+    for warning, part in zip(warnings, expected, strict=True):
+        assert warning.startswith(f"corpus.{{language}}: the file of {part}")
 
 
 @pytest.mark.parametrize("length", [1, 99, 100, 199, 1000])

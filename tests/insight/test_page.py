@@ -35,14 +35,9 @@ def page(explanation: TranslationRecord, pictures: dict[str, Figure]) -> str:
 
 
 def test_it_explains_the_translation(explanation: TranslationRecord) -> None:
-    assert (explanation.sentence, explanation.translation) == (
-        "My husband is very fast.",
-        "Mein Mann ist sehr schnell.",
-    )
-    words = [
-        (explanation.sentence[slice(*source)], explanation.translation[slice(*target)])
-        for source, target in explanation.links
-    ]
+    sentence, translation = explanation.sentence, explanation.translation
+    assert (sentence, translation) == ("My husband is very fast.", "Mein Mann ist sehr schnell.")
+    words = [(sentence[slice(*source)], translation[slice(*target)]) for source, target in explanation.links]
     assert ("fast", "schnell") in words and (".", ".") in words
 
 

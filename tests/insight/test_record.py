@@ -11,6 +11,7 @@ from mt.tokenizer import EOS
 from tests.hypotheses import ROUNDING
 
 HEADS = 2
+SMALL = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 8, "heads": 2}
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +53,7 @@ def test_embeddings_and_norms(loaded: LoadedModel, record: PassRecord) -> None:
 
 def test_post_norm_and_two_vocabularies() -> None:
     torch.manual_seed(0)
-    config = ModelConfig(
-        encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2, norm="post", tie_source=False, max_length=16
-    )
+    config = ModelConfig.model_validate({**SMALL, "norm": "post", "tie_source": False, "max_length": 16})
     record = record_pass(Transformer(config, 20, source_vocabulary_size=30).eval(), [25, EOS], [19])
     assert [len(embedding.output) for embedding in record.embeddings] == [2, 2]
     assert [norm.name for norm in record.norms][-1] == "decoder 1 feed-forward"
@@ -64,9 +63,7 @@ def test_post_norm_and_two_vocabularies() -> None:
 
 def test_learned_positions_and_the_norm_of_the_embeddings_are_recorded() -> None:
     torch.manual_seed(0)
-    config = ModelConfig(
-        encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2, positions="learned", embedding_norm=True
-    )
+    config = ModelConfig.model_validate({**SMALL, "positions": "learned", "embedding_norm": True})
     model = Transformer(config, 20).eval()
     record = record_pass(model, [15, EOS], [19])
     for layer, embedding in zip((model.source_input, model.target_input), record.embeddings, strict=True):

@@ -102,77 +102,16 @@ def test_a_sentence_with_terms_needs_no_beam_search_without_them(
 def test_a_required_term_does_not_raise_the_confidence() -> None:
     """The rest of a required word has a probability of 1: "We need a new printer." would have 90 instead of 74."""
     starter = Translator.load(STARTER_MODEL, device="cpu", dtype="float32")
-    for text, term, required in (
+    rows = [
         ("We need a new printer.", "printer", "Multifunktionsgerät"),
         ("Where is the station?", "station", "Hauptbahnhof"),
-    ):
+    ]
+    for text, term, required in rows:
         free = starter.translate(text, source="en", target="de").confidence
         with_term = starter.translate(text, source="en", target="de", glossary={term: required})
         assert required in with_term.text and free is not None and with_term.confidence is not None
         assert with_term.confidence == pytest.approx(free, abs=0.04)
         assert starter.translate(text, source="en", target="de", do_not_translate=[term]).confidence is not None
-
-
-@pytest.mark.parametrize(
-    ("text", "glossary", "expected"),
-    [  # a constrained search ended after the term, wrote "Batteri" and "Batter" before it, or lost the rest
-        ("Please charge the battery before first use.", {"battery": "Akku"}, "Akku vor der ersten Verwendung."),
-        ("The charger must be connected to the battery.", {"battery": "Akku"}, "mit der Akku verbunden werden."),
-        ("Do not throw the battery into the fire.", {"battery": "Akku"}, "Wirf nicht die Akku in das Feuer."),
-        # or lost "not" and the unit
-        (
-            "Do not open the valve before the pressure is below 2 bar.",
-            {"valve": "Ventil"},
-            "nicht, bevor der Druck unter 2 bar ist.",
-        ),
-        (
-            "Do not open the valve if the pressure is above 5 bar.",
-            {"valve": "Ventil"},
-            "nicht, wenn der Druck über 5 bar ist.",
-        ),
-        ("Turn the knob to the left.", {"knob": "Drehknopf"}, "Drehknopf auf die linken Seite."),
-    ],
-)
-def test_damaging_searches_are_unused(starter: Translator, text: str, glossary: dict[str, str], expected: str) -> None:
-    translation = starter.translate(text, source="en", target="de", glossary=glossary)
-    assert translation.text.endswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "glossary", "expected"),
-    [
-        # The model writes a compound with another meaning, which only begins with the term.
-        ("The invoice and the quote.", {"quote": "Angebot"}, r"Die Rechnung und \w+ Angebot\."),
-        ("The printers in the warehouse are new.", {"warehouse": "Lager"}, r"Die Drucker im Lager sind neu\."),
-        (
-            "The quote and the invoice are attached.",
-            {"quote": "Angebot", "invoice": "Rechnung"},
-            r"\w+ Angebot und die Rechnung sind angehängt\.",
-        ),
-        # The term is part of a compound.
-        ("The meeting room is closed.", {"meeting": "Besprechung"}, r"Das Besprechungszimmer ist geschlossen\."),
-        ("Customer service is open until six.", {"customer": "Kunde"}, r"Der Kundendienst ist bis sechs geöffnet\."),
-        (
-            "We need new desks and desk lamps.",
-            {"desk": "Schreibtisch"},
-            r".* Schreibtische und Schreibtisch-?[lL]ampen.*",
-        ),
-        # The source shows a plural: no invented form such as Angeböten, Vertragsen or "zwei Schreibtisch"
-        ("Please send us two quotes by Friday.", {"quote": "Angebot"}, r".* zwei Angebote .* Freitag\."),
-        ("The contracts were signed in May.", {"contract": "Vertrag"}, r"Die Verträge wurden im Mai unterzeichnet\."),
-        ("Please sign both delivery notes.", {"delivery note": "Lieferschein"}, r".* beide Lieferscheine\."),
-        ("Mr Smith signed the contract.", {"contract": "Kontrakt"}, r"Herr Smith unterschrieb den Kontrakt\."),
-        # No part of a name is left beside its translation.
-        ("I live in New York.", {"New York": "Neu-York"}, r"Ich wohne in Neu-York\."),
-        ("Dear Mr Brown, thank you.", {"Mr Brown": "Herr Braun"}, r"Sehr geehrter Herr Braun, danke\."),
-        ("The Red Cross helps.", {"Red Cross": "Rotkreuz"}, r"Der Rotkreuz hilft\."),
-    ],
-)
-def test_terms_have_fitting_forms(starter: Translator, text: str, glossary: dict[str, str], expected: str) -> None:
-    translation = starter.translate(text, source="en", target="de", glossary=glossary)
-    assert re.fullmatch(expected, translation.text), translation.text
-    free = starter.translate(text, source="en", target="de").confidence
-    assert free is None or translation.confidence is None or translation.confidence < free + 0.15
 
 
 def test_the_attention_of_a_translation_is_computed_once(small_model: Path) -> None:

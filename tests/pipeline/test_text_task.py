@@ -151,22 +151,14 @@ CASES: dict[str, list[str]] = {
     "marks that are read as tags": ["a [b]big[/b] → [b]große[/b]", "a [b]big[/b] → 3|[b]big[/b]", "a big → 1|große"],
     "emphasised words": ["*big* man → *große* Frau", "*big* man → 1|*big* Frau", "big man → 2|große Frau"],
     "emphasis of the same words": ["do *not* go → so *nicht*", "do *not* go → 1|geh *nicht*", "do not go → 2|so nicht"],
-    "a link": [
-        "see [the man](x) → sieh [den Mann](x)",
-        "see [the man](x) → 1|[dman](x)",
-        "see the man → 2|sieh den Mann",
-    ],
+    "a link": ["see [the man](x) → sieh [den Mann](x)", "see [the man](x) → 1|[x](x)", "see the man → 2|sieh den Mann"],
     "tags around nothing to translate": ["<b>12</b> <i>{x}</i>"],
     "emoji are left out at once": ["see 😀 men → sieh 😀 Mann", "see men → sieh Mann"],
     "a number is exchanged": ["see 12 men → sieh 12 Mann", "see 12 men → sieh zwölf Mann"],
     "nothing but spans": ["12:30 {x} https://x.y 😀"],
     "capitals": ["READ THIS BOOK → LIES DIESES MASS", "Read this book → Lies dieses Maß"],
     "a headline": ["Read This Good Book → Lies", "Read This Good Book → 1|lies", "Read this good book → 2|Lies"],
-    "a headline with a known word": [
-        "Big Dog → Ein großer Hund",
-        "Big Dog → 2|Big Hund",
-        "big dog → 2|ein großer Hund",
-    ],
+    "a known headline": ["Big Dog → Ein großer Hund", "Big Dog → 2|Big Hund", "big dog → 2|ein großer Hund"],
     "a headline with a name": ["Big Ben", "Big Ben → 2|Big Ben", "big ben → 1|ein großer Mann"],
     "a loop is decoded again": ["a man → ein Mann", "a man → ein ein ein ein ein", "a man (again) → ein Mann"],
     "a loop that stays is cut": ["a man → ja ja ja ja", "a man → ja ja ja ja ja ja", "a man (again) → ja ja ja ja"],
@@ -198,28 +190,24 @@ CASES: dict[str, list[str]] = {
         *(f"{LONG} → {WARM} schlafen am Tor.", f"{LONG[:77]} → {WARM} schlafen am Tor."),
         f"{LONG[78:]} → Die Katzen gehen zum Fluss.",
     ],
-    "a no-break space before a unit": [
-        *(
-            "see 12\u00a0men, 12\u00a0dogs → sieh 12\u00a0Mann, 12\u00a0Hunde",
-            "see 12 men, 12 dogs → sieh 12 Mann, 12 Hunde",
-        )
+    "a no-break space": [
+        "see 12\u00a0men, 12\u00a0dogs → 12\u00a0Mann, 12\u00a0Hunde",
+        "see 12 men, 12 dogs → 12 Mann, 12 Hunde",
     ],
     "a number with other separators": ["see 1,000 men → sieh 1.000 Mann", "see 1,000 men → sieh 1 000 Mann"],
     "invisible characters": ["\ufeffa\u200b m\u00adan\u200f → ein Mann", "a man → ein Mann"],
     "line breaks inside the sentence": ["a man\n sees → ein Mann\n sieht", "a man sees → ein Mann sieht"],
-    "line breaks at the ends of sentences": [
-        *(
-            "a man.\nHe sees.\r\n\r\nSo → Mann.\nEr ist da, sieht.\r\n\r\nSo",
-            "a man. He sees. So → Mann. Er ist da, sieht. So",
-        )
+    "ends of sentences": [
+        "Oh.\nHe sees.\r\n\r\nSo → Ja.\nEr ist, sieht.\r\n\r\nSo",
+        "Oh. He sees. So → Ja. Er ist, sieht. So",
     ],
     "a protected span with a line break": ["see 😀\nmen → sieh 😀\nMann", "see men → sieh Mann"],
     "doubled quotation marks": ['a ""man"" sees → ein ""Mann"" 5"" sieht', 'a "man" sees → ein "Mann" 5" sieht'],
     "an untranslatable sentence": ["мир\u00a0и мир"],
     "letters that the tokenizer does not know": ["a ｍａｎ → ein Mann", "a man → ein Mann"],
     "a line that ends before a noun": [
-        "a man sees the\n> cat → Mann sieht die\n> Katze",
-        "a man sees the cat → Mann sieht die Katze",
+        "a man sees the\n> cat → er sieht die\n> Katze",
+        "a man sees the cat → er sieht die Katze",
     ],
 }
 """A text and its translation, then what the model is asked and what it answers, with the score."""
@@ -399,11 +387,8 @@ def test_a_translation_that_ran_into_its_longest_length_is_tried_again() -> None
 def test_a_sentence_that_stays_is_marked() -> None:
     table = Table({"a man": [""], "a man (long)": ["."], "a dog": ["ein Hund"]})
     sentences = [table.run(table.planner().task(text)).translation().sentences[0] for text in ("a man", "мир", "a dog")]
-    assert [(sentence.text, sentence.untranslated) for sentence in sentences] == [
-        ("a man", True),
-        ("мир", True),
-        ("ein Hund", False),
-    ]
+    marked = {sentence.text: sentence.untranslated for sentence in sentences}
+    assert marked == {"a man": True, "мир": True, "ein Hund": False}
 
 
 def test_an_alternative_is_not_empty() -> None:
@@ -456,10 +441,9 @@ def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() 
     translation = task.translation()
     assert "".join(report.before + report.text + report.after for report in reports) == translation.text
     assert [report.after for report in reports] == ["", "", "\n*\n"]
-    places = [(report.source_range, report.target_range, report.text) for report in reports]
-    assert places == [
-        (sentence.source_range, sentence.target_range, sentence.text) for sentence in translation.sentences
-    ]
+    for report, sentence in zip(reports, translation.sentences, strict=True):
+        assert (report.source_range, report.target_range) == (sentence.source_range, sentence.target_range)
+        assert report.text == sentence.text
     assert task.take_reports() == []
 
 

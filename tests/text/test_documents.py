@@ -169,6 +169,14 @@ def test_po_translates_what_is_asked_for(options: DocumentOptions, done: str, ne
     assert f'msgstr "{done}"' in written and written.endswith(new)
 
 
+def test_fluent_keeps_placeables_and_escapes_translations() -> None:
+    (segment,) = open_document("a.ftl", b"a = Hello, { $name }!\n").segments
+    assert [segment.text[slice(*kept)] for kept in segment.kept] == ["{ $name }"]
+    document = open_document("a.ftl", b"a =\n    One\n\n    Two\n\n    Three\n")
+    written = document.render([TranslatedSegment("* {x}\n y"), TranslatedSegment("[z]"), TranslatedSegment(".w")])
+    assert written.decode() == 'a =\n    { "*" } { "{" }x{ "}" }  y\n\n    { "[" }z]\n\n    { "." }w\n'
+
+
 CUES = "1\n00:00:01,000 --> 00:00:02,000\n%s\n\n2\n00:00:03,000 --> 00:00:04,000\nLast.\n"
 
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.encoding import decode_text
-from mt.text.encoding_detection import detect_encoding
 from mt.text.markup import TranslatedSegment
 
 SRT = "1\r\n00:00:01,000 --> 00:00:02,000\r\n%s\r\n"
@@ -148,8 +147,3 @@ def test_damaged_utf_8_is_refused_with_the_place(name: str, text: str, damage: b
     content = b"a = " + text.encode() + damage + text.encode()
     with pytest.raises(DocumentError, match=f"is not text in UTF-8 at byte {4 + len(text.encode())};"):
         open_document(name, content)
-
-
-def test_noise_has_no_encoding() -> None:
-    assert detect_encoding(bytes(range(128, 256))) is None
-    assert detect_encoding(b"\x80\x81\x82\x83\xff\xfe") is None

@@ -78,6 +78,17 @@ def grown(text: str, times: int) -> str:
     return "".join(part * (times if number % 2 else 1) for number, part in enumerate(parts))
 
 
+def find_kept_letters(size: int) -> Callable[[], object]:
+    return partial(protect.find_spans, "ab" * size, [(place, place + 1) for place in range(0, 2 * size, 2)])
+
+
+def remove_digits(brackets: int, size: int) -> Callable[[], object]:
+    """To extend each span to its word would be quadratic."""
+    places = range(brackets * size + 2, brackets * size + 3 * size, 3)
+    spans = [protect.ProtectedSpan(place, place + 1, "1", protect.SpanKind.NUMBER) for place in places]
+    return partial(restoration.remove_spans, "(" * brackets * size + "a-1" * size + ")" * brackets * size, spans)
+
+
 def reverse(size: int) -> tuple[Link, ...]:
     return tuple(((place, place + 1), (size - 1 - place, size - place)) for place in range(size))
 
@@ -168,6 +179,8 @@ PREPARED: list[tuple[Prepare, int]] = [
     (find_beside_taken, 2000),
     (restore_emoji, 1000),
     (restore_numbers, 500),
+    (find_kept_letters, 2000),
+    *((partial(remove_digits, brackets), 2000) for brackets in (0, 1)),
     (find_kept, 500),
     (partial(restore_between_words, "word 12x 1,000 "), 100),
     (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),

@@ -13,7 +13,6 @@ def test_translations_preserve_items() -> None:
     """All cases: python -m scripts.attack.text_integrity.measure MODEL."""
     cases = [*item_cases(), *sentence_cases()][::10]
     translations = Translator.load(FROZEN, "cpu").translate_many([case.text for case in cases])
-    counts = sum(
-        (judge(case, translation.text) for case, translation in zip(cases, translations, strict=True)), Counter[str]()
-    )
+    judgements = map(judge, cases, [translation.text for translation in translations])
+    counts = sum(judgements, Counter[str]())
     assert counts["preserved"] + counts["localized"] >= 0.95 * sum(counts.values())

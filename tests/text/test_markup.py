@@ -16,6 +16,8 @@ from mt.text.markup.tokens import TokenKind, html_tokens, xml_tokens
 PLACEMENTS = Path(__file__).with_name("placements.tsv")
 """Markup, its translation, the word alignment, all by hand; and the bare translation where it lacks more than tags."""
 
+PICTURE = "<p>a <svg><title>b</title><text><tspan>c</tspan> d</text><style>e</style></svg> f<svg><path/></svg></p>"
+
 ODD = [
     *("<p>", "</p>", "<b>", "</b>", "<i class='x'>", "</i>", "<br>", "<img alt='a dog'>", "<li>", "<td>", "<!-- c -->"),
     *("<script>if (a<b)", "</script>", "<style>", "<code>", "</code>", "<span translate=no>", "</span>"),
@@ -181,6 +183,10 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ("<p>The <s>dog</s><u>cat</u>, <b>Donau</b><i>dampfer</i>, <i>gar</i><i>den</i>, |<i>x</i>|</p>",
          ["The dog cat, Donaudampfer, garden, |x|"]),
         ("<p><b>红</b><i>的狗儿</i> <i>dog</i><b>s</b></p>", ["红的狗儿 dogs"]),
+        # raised remarks and pictures are texts of their own
+        ("<p>he<sup>[<i><a>who?</a></i>]</sup>. it ends<sup>[note 1]</sup></p>", ["[who?]", "[note 1]", "he. it ends"]),
+        (PICTURE, ["b", "c d", "a \U000f0000 f"]),
+        ("<svg translate=no><text>b</text></svg>", []),
     ],
 )  # fmt: skip
 def test_segments(source: str, segments: list[str]) -> None:
@@ -204,6 +210,8 @@ def test_segments(source: str, segments: list[str]) -> None:
         ("{% if a < b %}one{% else %}two & {% end %}", "{% if a < b %}ONE{% else %}TWO &amp; {% end %}"),
         ('<i {{#if a > "b"}}lang="x"{{/if}}>one</i>', '<i {{#if a > "b"}}lang="x"{{/if}}>ONE</i>'),
         ("<p>{{\n  A <\n b }} <% IF A %>one</p>", "<p>{{\n  A <\n b }} <% IF A %>ONE</p>"),
+        ("<p>he is there<sup>[who?]</sup>.</p>", "<p>HE IS THERE<sup>[WHO?]</sup>.</p>"),
+        (PICTURE, re.sub(r"(?<=[> ])[abcdf](?=[ <])", lambda letter: letter[0].upper(), PICTURE)),
     ],
 )
 def test_rendering_preserves_markup(source: str, wanted: str) -> None:
@@ -265,11 +273,9 @@ def test_xml_preserves_unknown_entities_and_cdata() -> None:
 def test_a_cdata_section_is_html_or_text(source: str, segments: list[str], rendered: str) -> None:
     document = parse_xml(f"<d><a>{source}</a><code><![CDATA[a dog]]></code></d>")
     assert [segment.text for segment in document.segments] == segments
-    translations = [
-        TranslatedSegment(text.upper(), tuple(((at, at + 1), (at, at + 1)) for at in range(len(text))))
-        for text in segments
-    ]
-    assert document.render(translations) == f"<d><a>{rendered}</a><code><![CDATA[a dog]]></code></d>"
+    links = [tuple(((at, at + 1), (at, at + 1)) for at in range(len(text))) for text in segments]
+    translations = map(TranslatedSegment, map(str.upper, segments), links)
+    assert document.render(list(translations)) == f"<d><a>{rendered}</a><code><![CDATA[a dog]]></code></d>"
     assert identity(document) == f"<d><a>{source}</a><code><![CDATA[a dog]]></code></d>"
 
 
@@ -353,17 +359,6 @@ def test_footnote_marks_are_no_words(mark: str) -> None:
     assert result.startswith(("<p>THE DOG<", "<p>THE DOG <")) and result.endswith(" SLEEPS.</p>")
 
 
-def test_a_footnote_mark_after_a_sentence_stays_there_if_the_last_word_has_no_link() -> None:
-    result = translated("He reads a book.<sup>12</sup> The cat", "Er liest ein Buch. Die Katze", "0-0 1-1 2-3 4-4 5-5")
-    assert result == "Er liest ein Buch.<sup>12</sup> Die Katze"
-
-
-def test_a_raised_remark_is_a_text_of_its_own() -> None:
-    source = "<p>he is there<sup>[<i><a>who?</a></i>]</sup>. it ends<sup>[note 1]</sup></p>"
-    assert texts(source) == ["[who?]", "[note 1]", "he is there. it ends"]
-    assert upper("<p>he is there<sup>[who?]</sup>.</p>") == "<p>HE IS THERE<sup>[WHO?]</sup>.</p>"
-
-
 def test_notes_and_index_terms_of_xml_are_apart_from_the_text_around_them() -> None:
     source = "<p>a<footnote><para>b c</para></footnote> d<indexterm><term>e</term></indexterm> f<note>g</note></p>"
     assert texts(source, parse_xml) == ["b c", "e", "g", "a d f"]
@@ -371,11 +366,3 @@ def test_notes_and_index_terms_of_xml_are_apart_from_the_text_around_them() -> N
     capitals = re.sub(r"(?<=>)\w|(?<=[ b]) ?\w(?=<)", lambda text: text[0].upper(), source)
     links = tuple(((at, at + 1), (at, at + 1)) for at in range(5))
     assert document.render([TranslatedSegment(one.text.upper(), links) for one in document.segments]) == capitals
-
-
-def test_the_text_of_a_picture_is_apart_from_the_text_around_it() -> None:
-    source = "<p>a <svg><title>b</title><text><tspan>c</tspan> d</text><style>e</style></svg> f<svg><path/></svg></p>"
-    assert texts(source) == ["b", "c d", "a \U000f0000 f"]
-    assert texts("<svg translate=no><text>b</text></svg>") == []
-    capitals = source.replace("b<", "B<").replace("c<", "C<").replace(" d", " D")
-    assert upper(source) == capitals.replace("<p>a", "<p>A").replace(" f<", " F<")

@@ -12,13 +12,7 @@ from mt.text.places import write_places
 from mt.text.protect import find_spans
 from mt.text.schedules import mend_names, mend_ranges
 from mt.text.titles import write_titles
-from mt.text.typography import (
-    join_numbers,
-    mend_marks,
-    restore_no_break_spaces,
-    space_guillemets,
-    unify_quotes,
-)
+from mt.text.typography import join_numbers, mend_marks, restore_no_break_spaces, space_guillemets, unify_quotes
 from tests.text.changes import before_and_after
 
 
@@ -140,16 +134,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ),
         *(
             ("de en", text, text)
-            for text in (
-                "info@mo-fr.de",
-                "de-DE, fr-FR und en-US",
-                "fr-di",
-                "so bis di",
-                "so-so",
-                "So - do it",
-                "DE-FR",
-                "X.Mo-Fr.y",
-            )
+            for text in ("info@mo-fr.de", "de-DE, fr-FR und en-US", "fr-di", "so bis di", "so-so", "DE-FR", "X.Mo-Fr.y")
         ),
         *(("fr en", text, text) for text in ("mer à mer", "mar à mer", "Mar-mar")),
         *(

@@ -44,8 +44,8 @@ CHANGED = {
     "Arabic presentation forms": ("\ufefb", "\u0644\u0627"),
     "price without cents": ("12.500,- € und 5,-- Euro, 3,– EUR", "12.500 € und 5 Euro, 3 EUR"),
     "typed quotes": (
-        "``Yes, he is'', ,,ja'' ,,nein\" >>Oh, ja<< <<I am here>> „so\"",
-        '"Yes, he is", "ja" "nein" "Oh, ja" "I am here" "so"',
+        "``So'', ,,ja'' ,,nein\" >>Oh, ja<< <<I am here>> „so\"",
+        '"So", "ja" "nein" "Oh, ja" "I am here" "so"',
     ),
     "backtick as apostrophe": ("C`est", "C'est"),
     "German guillemets": ("»Ja«, sagte er. »Nein!«", "„Ja“, sagte er. „Nein!“"),
@@ -152,12 +152,10 @@ def test_kept_ranges_stay() -> None:
     assert normalised.original_range(4, 9) == (begin, end)
 
 
-def test_training_text_has_ordinary_spaces_in_numbers() -> None:
+def test_training_text_has_ordinary_spaces_and_no_invisible_characters() -> None:
     assert normalise_training_text("Il y a 1\u202f234\u00a0chiens\u00a0!") == "Il y a 1 234 chiens !"
     assert plain_spaces("1\u2009000") == "1 000"
 
-
-def test_invisible_characters_are_removed() -> None:
     assert remove_invisible("\ufeff \u00a0\u200b\n❤️") == " \u00a0\n❤️"
 
 
@@ -177,17 +175,12 @@ def test_normalised_text_is_composed_and_stays(text: str, normaliser: Normaliser
     assert normaliser.normalise(normalised.text).text == normalised.text
 
 
-def test_long_runs_of_marks_are_composed() -> None:
+def test_long_runs_of_marks_are_composed_and_wide_letters_narrow() -> None:
     text = "e\u0301a" + "\u0301\u0327\u0316" * 300 + "\u00e9\u0327"
     assert Normaliser().normalise(text).text == unicodedata.normalize("NFC", text)
 
-
-def test_full_width_letters_are_narrow_outside_of_wide_scripts() -> None:
-    assert [narrow(text) for text in ("ＡＳＰ．ＮＥＴ ok", "ＡＢ 犬", "ＡＢ！한")] == [
-        "ASP.NET ok",
-        "ＡＢ 犬",
-        "ＡＢ！한",
-    ]
+    for text, expected in (("ＡＳＰ．ＮＥＴ ok", "ASP.NET ok"), ("ＡＢ 犬", "ＡＢ 犬"), ("ＡＢ！한", "ＡＢ！한")):
+        assert narrow(text) == expected
 
 
 @given(texts)

@@ -25,9 +25,8 @@ PRESENTATION, WORKBOOK, INSERTED = (package(name) for name in ("presentation", "
 
 def test_translated_attributes_headers_and_inserted_files() -> None:
     translated = capitals("a.docx", INSERTED)
-    assert re.findall('(?:string|descr|w:val|displayText)="(.*?)"', translated["word/document.xml"]) == [
-        *("DRAFT", "A DOG", "TWO DOGS", "RED")
-    ]
+    attributes = re.findall('(?:string|descr|w:val|displayText)="(.*?)"', translated["word/document.xml"])
+    assert attributes == ["DRAFT", "A DOG", "TWO DOGS", "RED"]
     assert translated["word/a.htm"] == "<html><p>A <b>BIG</b> DOG</p></html>"
     assert translated["b.mht"] == INSERTED["b.mht"].replace("An old dog", "AN OLD DOG")
     header = capitals("a.xlsx", {"a.xml": PRINTED})["a.xml"]
@@ -37,9 +36,7 @@ def test_translated_attributes_headers_and_inserted_files() -> None:
 def test_an_inserted_file_of_another_format_is_an_error() -> None:
     relations = INSERTED["word/_rels/document.xml.rels"].replace("a.htm", "a.rtf")
     members = {**INSERTED, "word/_rels/document.xml.rels": relations, "word/a.rtf": "{rtf1}"}
-    with pytest.raises(
-        DocumentError, match=r"contains word/a\.rtf, which Word inserts.*; accepted: such files in HTML"
-    ):
+    with pytest.raises(DocumentError, match=r"contains word/a\.rtf, which Word inserts.*; accepted: such files in"):
         open_document("a.docx", archive(members))
 
 
@@ -130,9 +127,8 @@ def test_a_table_of_texts_in_utf16() -> None:
 
 def test_formats_with_a_relative_namespace() -> None:
     """A canonical form of XML does not exist for such names, which damaged files have."""
-    runs = "".join(
-        f'<a:r><a:rPr><p:x b="{b}"/></a:rPr><a:t>{text}</a:t></a:r>' for b, text in ((1, "A "), (1, "dog "), (2, "ran"))
-    )
+    form = '<a:r><a:rPr><p:x b="{}"/></a:rPr><a:t>{}</a:t></a:r>'
+    runs = form.format(1, "A ") + form.format(1, "dog ") + form.format(2, "ran")
     slide = f"<p:sld {SHOW} {DRAWING}><a:p>{runs}</a:p></p:sld>"
     document = open_document("a.pptx", archive({"ppt/slides/slide1.xml": slide}))
     assert [(segment.text, len(segment.marks)) for segment in document.segments] == [("A dog ran", 1)]

@@ -31,9 +31,8 @@ def test_blocks_of_a_file(name: str) -> None:
 @pytest.mark.parametrize("name", BLOCKS)
 def test_the_word_document_has_the_blocks(name: str) -> None:
     document = open_document("a.pdf", (FOLDER / f"{name}.pdf").read_bytes())
-    written = docx.Document(
-        io.BytesIO(document.render([TranslatedSegment(segment.text.upper()) for segment in document.segments]))
-    )
+    translations = [TranslatedSegment(segment.text.upper()) for segment in document.segments]
+    written = docx.Document(io.BytesIO(document.render(translations)))
     body = [(STYLES[kind], text.upper()) for kind, text in BLOCKS[name] if kind != "header"]
     assert [(paragraph.style.name, paragraph.text) for paragraph in written.paragraphs if paragraph.style] == body
     headers = [text.upper() for kind, text in BLOCKS[name] if kind == "header"]

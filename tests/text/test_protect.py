@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from mt.text.alignment import PieceAttention, UnitLinks, piece_offsets
 from mt.text.protect import (
-    ProtectedSpan,
     SpanKind,
     are_in_order,
     find_spans,
@@ -247,10 +246,8 @@ def test_any_translation_gets_each_span_as_often(sentence: str, translation: str
     stripped = remove_spans(sentence, removed)
     restored = restore_spans(stripped, spans, translation, in_proportion(stripped.text, translation))
     assert lost_spans(spans, restored) == []
-    expected, counts = (
-        Counter(s.text for s in find_spans(text) if s.kind is not SpanKind.NUMBER) for text in (sentence, restored)
-    )
-    assert {text: counts[text] for text in expected} == expected
+    found = [[s.text for s in find_spans(text) if s.kind is not SpanKind.NUMBER] for text in (sentence, restored)]
+    assert all(found[1].count(text) == found[0].count(text) for text in found[0])
 
 
 @given(SENTENCES, SENTENCES | st.text(max_size=20), st.booleans(), st.integers(0, 99), st.integers(1, 99))
@@ -294,11 +291,8 @@ def test_spans_keep_the_order_of_the_source() -> None:
 
 def test_kept_ranges_become_whole_words_and_include_spans() -> None:
     kept = find_spans("Acmes see 12 and foo@bar.org", [(0, 4), (8, 16), (20, 28)])
-    assert [(span.text, span.kind) for span in kept] == [
-        ("Acmes", SpanKind.KEPT),
-        ("see 12 and", SpanKind.KEPT),
-        ("foo@bar.org", SpanKind.OPAQUE),
-    ]
+    assert [span.text for span in kept] == ["Acmes", "see 12 and", "foo@bar.org"]
+    assert [span.kind for span in kept] == [SpanKind.KEPT, SpanKind.KEPT, SpanKind.OPAQUE]
     assert lost_spans(kept[:1], "Acmes und Acmes") == [] and lost_spans(kept[:1], "Acme") == [kept[0]]
 
 
@@ -324,21 +318,6 @@ def test_pieces_begin_where_their_characters_do() -> None:
 def test_a_gap_lies_between_the_translations_of_its_neighbours() -> None:
     links = UnitLinks("a b c d", "u v w x", in_proportion("a b c d", "u v w x"))
     assert [links.gap(place) for place in (0, 2, 4, 6, 7)] == [0, 1, 2, 3, 4]
-
-
-def test_a_word_of_many_kept_ranges_takes_linear_time() -> None:
-    sentence = "ab" * 30_000
-    kept = [(place, place + 1) for place in range(0, len(sentence), 2)]
-    assert find_spans(sentence, kept) == (ProtectedSpan(0, len(sentence), sentence, SpanKind.KEPT),)
-
-
-@pytest.mark.parametrize("brackets", [0, 30_000])
-def test_a_word_of_many_spans_takes_linear_time(brackets: int) -> None:
-    """To extend each span to its word would be quadratic, and take minutes."""
-    sentence = "(" * brackets + "a-1" * 30_000 + ")" * brackets
-    places = range(brackets + 2, brackets + 90_000, 3)
-    spans = [ProtectedSpan(place, place + 1, "1", SpanKind.NUMBER) for place in places]
-    assert remove_spans(sentence, spans) == StrippedText("", (RemovedSpan(0, sentence, True, True, False),))
 
 
 def test_an_emoji_after_an_article_stands_for_a_noun() -> None:

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mt.text.alignment import PieceAttention
-from mt.text.repetition import is_repetitive, is_too_short, may_omit, omitted_clauses, text_width
+from mt.text.repetition import is_repetitive, is_too_short, may_omit, omitted_clauses
 
 
 @pytest.mark.parametrize(
@@ -27,11 +25,6 @@ from mt.text.repetition import is_repetitive, is_too_short, may_omit, omitted_cl
 )
 def test_repetitive(source: str, target: str, expected: bool) -> None:
     assert is_repetitive(source.split(), target.split()) == expected
-
-
-@given(st.lists(st.sampled_from("abc1."), max_size=30))
-def test_a_translation_repeats_no_more_than_a_source_that_is_the_same(pieces: list[str]) -> None:
-    assert not is_repetitive(pieces, pieces)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +66,3 @@ def test_a_clause_of_three_pieces_is_checked() -> None:
 )
 def test_a_short_or_unlikely_translation_may_omit_a_clause(width: int, score: float, expected: bool) -> None:
     assert may_omit("a" * 100, "b" * width, [score, score]) == expected
-
-
-def test_width() -> None:
-    assert (text_width("abc"), text_width("é中"), text_width("")) == (3, 3.5, 0)

@@ -50,10 +50,6 @@ def test_pieces_join_to_the_text(text: str, language: str) -> None:
     assert not any(a.kept and b.kept for a, b in pairwise(parts))
 
 
-def test_tabs_separate_paragraphs() -> None:
-    assert sentences("name\tA dog. It runs.\t12") == ["name", "A dog.", "It runs.", "12"]
-
-
 @given(TEXTS, st.integers(1, 9))
 def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> None:
     parts = list(split_long_sentence(text, lambda part: len(part) <= limit, "en"))
@@ -71,6 +67,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
     ("language", "marked"),
     [
         ("en", "⟨How are you, Mr. Smith?⟩  ⟨Fine!⟩"),
+        ("en", "⟨name⟩\t⟨A dog.⟩ ⟨It runs.⟩\t⟨12⟩"),
+        *(("en", text) for text in ("", " \n", "...", "!?", "🙂 👍", "— * —", "\u200b")),  # no letters and digits
         ("en", "⟨A line.⟩\n⟨B line⟩\r\n\r\n⟨C. D.⟩"),
         ("en", "⟨We saw that a small cat is in the\nAlps.⟩ ⟨It⟩"),
         ("en", "⟨> We saw that the small cat is in\n> garden.⟩\n⟨> It sleeps.⟩"),
@@ -173,11 +171,6 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
 def test_sentences(language: str, marked: str) -> None:
     """The sentences are in angle brackets."""
     assert sentences(re.sub("[⟨⟩]", "", marked), language) == re.findall("⟨(.*?)⟩", marked, re.DOTALL)
-
-
-@pytest.mark.parametrize("text", ["", " \n", "...", "!?", "🙂 👍", "— * —", "\u200b"])
-def test_a_sentence_without_letters_and_digits_is_kept(text: str) -> None:
-    assert sentences(text) == []
 
 
 @pytest.mark.parametrize(

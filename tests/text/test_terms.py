@@ -41,14 +41,9 @@ def test_terms_are_found(marked: str) -> None:
     assert found == re.findall(r"\[(.*?)\]", marked)
 
 
-def test_a_match_has_its_translation() -> None:
-    assert TERMS.find("Acme bicycles", "en") == (
-        TermMatch(0, 4, None),
-        TermMatch(5, 13, "Drahtesel", NounNumber.PLURAL),
-    )
-
-
-def test_taken_ranges_are_skipped_and_case_can_be_ignored() -> None:
+def test_matches() -> None:
+    kept, found = TERMS.find("Acme bicycles", "en")
+    assert (kept, found) == (TermMatch(0, 4, None), TermMatch(5, 13, "Drahtesel", NounNumber.PLURAL))
     assert [match.begin for match in TERMS.find("man man", "en", taken=[(0, 3)])] == [4]
     assert [match.begin for match in TERMS.find("we see acme", "en", any_case=True)] == [7]
 

@@ -9,8 +9,7 @@ concatenating all parts gives the text.
 import re
 import unicodedata
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, pairwise
@@ -21,6 +20,7 @@ from mt.languages import primary_language
 from mt.text.abbreviations import ends_with_abbreviation
 from mt.text.alignment import Range
 from mt.text.clauses import AFTER_CLAUSE, conjunctions
+from mt.text.items import OPEN_ENDS, find_tables, split_items
 from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
 from mt.text.span_patterns import TIME_ZONE
 from mt.text.word_tables import read_tables
@@ -29,23 +29,15 @@ LONGEST_SENTENCE = 2000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
-_LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, _SEPARATOR, _TRAIL, _RECORD, _FIELD, *_PATTERNS = (
+_LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["sentences"].values()
 )
-_QUOTED_FIELD, _ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL = _PATTERNS
+_ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL = _PATTERNS
 _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
-_OPEN_ENDS, _ORDINAL = (
-    {name: re.compile(words) for name, words in read_tables("patterns.toml")[key].items()}
-    for key in ("open_ends", "ordinal_ends")
-)
+_ORDINAL = {name: re.compile(words) for name, words in read_tables("patterns.toml")["ordinal_ends"].items()}
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of one below another that begins in lower case
 _SPACE = re.compile(r"\s+")
-_SEPARATORS = frozenset("|¦│║·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒")
-_NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
-    ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
-    ",": re.compile(r"\s,|,\s|[\n(){}\[\]<>=&\\`;]|//|[.!?…]\Z|\d,\d|[^\s,]\s[^\s,]+\s"),
-}
 _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
 _JOINER = "\u200d"
@@ -178,59 +170,14 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
 
 def _paragraphs(text: str, language: str) -> Iterator[str]:
     """Yield paragraphs and breaks (line breaks, tabs, separators) in turn: paragraph, break, ..., paragraph."""
-    begin, tables = 0, set(_tables(text))
+    begin, tables = 0, set(find_tables(text))
     for line_break in _LINE_BREAK.finditer(text) if not _BREAKS.isdisjoint(text) else ():
         if line_break[0] in ("\n", "\r\n") and _continues(text, begin, line_break, language):
             continue
-        yield from _items(text[begin : line_break.start()], tables)
+        yield from split_items(text[begin : line_break.start()], tables, language)
         yield line_break[0]
         begin = line_break.end()
-    yield from _items(text[begin:], tables)
-
-
-def _tables(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the mark between the fields of records, and its number in each, if two lines are alike or one is quoted."""
-    for mark, no_record in _NO_RECORD.items():
-        if text.count(mark) < 2:
-            continue
-        records = [line for line in text.splitlines() if line.count(mark) > 1 and not no_record.search(line)]
-        counts = Counter(line.count(mark) for line in records)
-        counts.update(line.count(";") for line in records if mark == ";" and _QUOTED_FIELD.search(line))
-        yield from ((mark, count) for count, lines_alike in counts.items() if lines_alike > 1)
-
-
-def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
-    """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
-
-    An item has two characters or more and does not begin in lower case, or is a cell of a row of a table, or a field of
-    a record such as `"Red hat";7,50;red` of one of the `tables` of the text. Others are parts of a formula or command.
-    """
-    for mark, no_record in _NO_RECORD.items() if tables else ():
-        if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
-            yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
-            return
-    if paragraph.count('"') > 3 and _RECORD.fullmatch(paragraph):
-        places = [0, *(place for field in _FIELD.finditer(paragraph) for place in field.span(1)), len(paragraph)]
-        yield from ("", *(paragraph[begin:end] for begin, end in pairwise(places)), "")
-        return
-    if any(sign in paragraph for sign in (" > ", " » ", " › ", " / ")) and _TRAIL.fullmatch(paragraph):
-        yield from re.split("( [>»›/] )", paragraph)
-        return
-    is_plain = not any(mark in paragraph for mark in ("   ", " !! ", "[*]", "list]")) and _SEPARATORS.isdisjoint(
-        paragraph
-    )
-    if "\n" in paragraph or is_plain:
-        yield paragraph
-        return
-    items, begin = [""], 0
-    for match in _SEPARATOR.finditer(paragraph):
-        if match["separator"]:
-            items[-1:] = [paragraph[begin : match.start()], match[0], ""]
-            begin = match.end()
-    items[-1] = paragraph[begin:]
-    is_row = len(items) > 3 and items[1].lstrip()[:1] in ("|", "│", "║") and not (items[0] or items[-1])
-    is_list = is_row or all(not text or (len(text) > 1 and not text[0].islower()) for text in items[::2])
-    yield from items if is_list else [paragraph]
+    yield from split_items(text[begin:], tables, language)
 
 
 def _continues(text: str, begin: int, line_break: re.Match[str], language: str) -> bool:
@@ -248,7 +195,7 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
         return False
     if _ITEM.match(following) or _NO_PROSE.match(following):
         return False
-    is_long, open_end = len(line) >= _LEAST_WRAPPED, _OPEN_ENDS.get(primary_language(language))
+    is_long, open_end = len(line) >= _LEAST_WRAPPED, OPEN_ENDS.get(primary_language(language))
     if is_long and open_end and open_end.search(line):
         return True
     if not following[0].islower() or _WITHIN_WORD.search(line):
@@ -335,7 +282,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
 
 def _is_open(paragraph: str, emoji: re.Match[str], language: str) -> bool:
     """Return whether an emoji follows a word such as "the", after which no sentence ends."""
-    open_end = _OPEN_ENDS.get(primary_language(language))
+    open_end = OPEN_ENDS.get(primary_language(language))
     return open_end is not None and open_end.search(paragraph, max(0, emoji.start() - 10), emoji.start()) is not None
 
 

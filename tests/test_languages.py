@@ -4,18 +4,9 @@ from itertools import permutations
 
 import pytest
 
+from mt import languages
 from mt.errors import LanguageError
-from mt.languages import (
-    Direction,
-    DirectionSet,
-    language_name,
-    likely_script,
-    native_name,
-    parse_tag,
-    primary_language,
-    standard_tag,
-    three_letter_code,
-)
+from mt.languages import Direction, DirectionSet, parse_tag
 
 TAGS = ["de", "en", "ca-valencia", "de-1996", "es-419", "pt-BR", "sr-Cyrl", "sr-Latn", "yue", "zh-Hant", "zh-Hans-CN"]
 
@@ -39,7 +30,7 @@ def test_a_direction_string_is_parsed_and_written(source: str, target: str) -> N
     ],
 )
 def test_codes_of_translation_models_are_standard_tags(code: str, tag: str) -> None:
-    assert standard_tag(code) == tag == parse_tag(tag)
+    assert languages.standard_tag(code) == tag == parse_tag(tag)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +83,8 @@ def test_a_text_that_is_no_tag_is_refused(text: str) -> None:
     ],
 )
 def test_properties_of_a_tag(tag: str, language: str, script: str, letters: str, name: str) -> None:
-    assert (primary_language(tag), likely_script(tag), three_letter_code(tag)) == (language, script, letters)
-    assert language_name(tag) == name
+    assert (languages.primary_language(tag), languages.likely_script(tag)) == (language, script)
+    assert (languages.three_letter_code(tag), languages.language_name(tag)) == (letters, name)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +92,7 @@ def test_properties_of_a_tag(tag: str, language: str, script: str, letters: str,
     [("de", "Deutsch"), ("pb", "português (Brasil)"), ("zt", "中文（繁體）"), ("ar", "العربية"), ("xx", "xx")],
 )
 def test_the_name_of_a_language_in_the_language_itself(tag: str, name: str) -> None:
-    assert native_name(tag) == name
+    assert languages.native_name(tag) == name
 
 
 def test_a_set_of_pairs_keeps_their_order() -> None:

@@ -11,16 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mt.config import Recipe
-from mt.data.batching import (
-    Position,
-    TrainingBatch,
-    Update,
-    UpdateStream,
-    group_into_updates,
-    load_batch,
-    plan_batches,
-    split_among_ranks,
-)
+from mt.data import batching
+from mt.data.batching import Position, TrainingBatch, Update, UpdateStream, plan_batches
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.mixing import epoch_counts, pair_weights
 from mt.data.preparation import prepare
@@ -95,7 +87,7 @@ def test_batches_by_hand(source: list[int], target: list[int], tokens: int, expe
 )
 def test_shares_by_hand(sizes: list[int], processes: int, expected: list[list[int]]) -> None:
     batches = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-    dealt = split_among_ranks(batches, np.ones(sum(sizes), dtype=int), processes)
+    dealt = batching.split_among_ranks(batches, np.ones(sum(sizes), dtype=int), processes)
     assert [[int(index) for part in mine for index in part] for mine in dealt] == expected
 
 
@@ -115,7 +107,7 @@ def test_batches_hold_every_pair_once_within_the_budget(pairs: list[tuple[int, i
 def test_updates_come_near_their_target(pairs: list[tuple[int, int]], tokens: int) -> None:
     source, target = np.array(pairs).T
     batches = plan_batches(source, target, tokens, np.arange(len(pairs)))
-    grouped = group_into_updates(batches, target, tokens)
+    grouped = batching.group_into_updates(batches, target, tokens)
     assert [batch.tolist() for update in grouped for batch in update] == [batch.tolist() for batch in batches]
     for number, update in enumerate(grouped):
         sizes = [int(target[batch].sum()) for batch in update]
@@ -249,7 +241,7 @@ def test_with_dropout_a_batch_is_decided_by_seed_epoch_and_place(stream: Stream)
     first = batches.load(indices, 0)
     assert same(first, batches.load(indices, 0))
     assert not same(first, batches.load(indices, 1))
-    assert not same(first, load_batch(batches.dataset, batches.tags, indices))
+    assert not same(first, batching.load_batch(batches.dataset, batches.tags, indices))
     reseeded = UpdateStream(batches.dataset, batches.tokenizer, batches.recipe.model_copy(update={"seed": 2}), World())
     assert not same(first, reseeded.load(indices, 0))
 

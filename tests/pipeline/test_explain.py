@@ -16,7 +16,6 @@ from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions
 from mt.description import Confidence
 from mt.pipeline.driver import AttentionCall, Routine
-from mt.pipeline.explain import without_ranges
 from mt.pipeline.results import Alternative, ExplainOptions, Translation
 from mt.scoring.attention import CrossAttention, Pair
 from mt.scoring.confidence import QualityEstimator
@@ -163,20 +162,6 @@ def test_what_fails_while_it_is_looked_at_fails_its_own_text(small_model: Path) 
     assert "MemoryError: too much" in tasks[0].problem and not tasks[1].problem
     assert max(sizes) > 1, "several sentences are looked at together"
     assert tasks[1].translation().sentences[0].links
-
-
-REDUCED = [
-    ("a {x} b", [(2, 5)], "a b", [0, 1, 6, 7]),
-    ("{x} b", [(0, 3)], "b", [4, 5]),
-    ("a {x}.", [(2, 5)], "a .", [0, 1, 5, 6]),
-    ("a{x}b", [(1, 4)], "ab", [0, 4, 5]),
-    ("a  b", [], "a  b", [0, 1, 2, 3, 4]),
-]
-
-
-@pytest.mark.parametrize(("text", "left_out", "expected", "places"), REDUCED)
-def test_a_text_without_its_spans(text: str, left_out: list[tuple[int, int]], expected: str, places: list[int]) -> None:
-    assert without_ranges(text, left_out) == (expected, places)
 
 
 def test_confidence_is_the_mean_of_the_sentences_by_their_lengths(small_model: Path) -> None:

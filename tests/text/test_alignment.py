@@ -1,8 +1,6 @@
 """Alignment of words by attention."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mt.text.alignment import Link, PieceAttention, link_words, piece_offsets
 
@@ -46,19 +44,3 @@ def test_units_of_a_known_link_get_no_other() -> None:
     weights = [[0.9, 0.0, 0.1], [0.2, 0.7, 0.1], [0.1, 0.8, 0.1]]
     assert links(*pieces, weights) == ["see=x", "x=sieh", "x=Hund"]
     assert links(*pieces, weights, [((4, 5), (0, 1))]) == ["x=x", "see=sieh", "see=Hund"]
-
-
-WORDS = st.lists(st.sampled_from(["▁a", "b", "▁", ".", "▁c", "你好", "们", "▁("]), min_size=1, max_size=8)
-
-
-@given(st.data(), WORDS, WORDS)
-def test_links_are_in_order_and_do_not_overlap(data: st.DataObject, source: list[str], target: list[str]) -> None:
-    row = st.lists(st.floats(0, 1), min_size=len(source), max_size=len(source))
-    weights = data.draw(st.lists(row, min_size=len(target), max_size=len(target)))
-    texts = ["".join(pieces).replace(MARK, " ").removeprefix(" ") for pieces in (source, target)]
-    attention = PieceAttention(piece_offsets(source, MARK), piece_offsets(target, MARK), weights)
-    end = 0
-    for (a, b), (c, d) in link_words(texts[0], texts[1], attention):
-        assert 0 <= a < b <= len(texts[0]) and end <= c < d <= len(texts[1])
-        assert texts[0][a:b] == texts[0][a:b].strip() and texts[1][c:d] == texts[1][c:d].strip()
-        end = d

@@ -1,8 +1,6 @@
 """Sentences in capitals and in title case."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mt.text.casing import as_clause, lower_capitals, lower_title_case, raise_capitals
 
@@ -89,12 +87,6 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
     assert lower_title_case(sentence, "en") == expected
     for ordinary, language in (("Er saß auf der Bank.", "de"), ("Fusion Nucléaire", "fr")):
         assert lower_title_case(ordinary, language) is None
-
-
-@given(st.text(), st.sampled_from(["en", "de", "tr", ""]))
-def test_any_text_is_accepted(text: str, language: str) -> None:
-    for lowered in (lower_capitals(text, language), lower_title_case(text, language)):
-        assert lowered is None or isinstance(raise_capitals(lowered, text, language), str)
 
 
 @pytest.mark.parametrize(

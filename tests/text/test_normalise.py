@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.normalise import (
-    NormalisedText,
-    Normaliser,
-    narrow,
-    normalise_training_text,
-    plain_spaces,
-    remove_invisible,
-)
+from mt.text import normalise
+from mt.text.normalise import NormalisedText, Normaliser
 
 KNOWN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 äöüßéèôçñžб.,:;!?'\"’“„–-()/°²")
 NORMALISER = Normaliser(KNOWN.__contains__)
@@ -153,10 +147,10 @@ def test_kept_ranges_stay() -> None:
 
 
 def test_training_text_has_ordinary_spaces_and_no_invisible_characters() -> None:
-    assert normalise_training_text("Il y a 1\u202f234\u00a0chiens\u00a0!") == "Il y a 1 234 chiens !"
-    assert plain_spaces("1\u2009000") == "1 000"
+    assert normalise.normalise_training_text("Il y a 1\u202f234\u00a0chiens\u00a0!") == "Il y a 1 234 chiens !"
+    assert normalise.plain_spaces("1\u2009000") == "1 000"
 
-    assert remove_invisible("\ufeff \u00a0\u200b\n❤️") == " \u00a0\n❤️"
+    assert normalise.remove_invisible("\ufeff \u00a0\u200b\n❤️") == " \u00a0\n❤️"
 
 
 texts = st.text(
@@ -180,7 +174,7 @@ def test_long_runs_of_marks_are_composed_and_wide_letters_narrow() -> None:
     assert Normaliser().normalise(text).text == unicodedata.normalize("NFC", text)
 
     for text, expected in (("ＡＳＰ．ＮＥＴ ok", "ASP.NET ok"), ("ＡＢ 犬", "ＡＢ 犬"), ("ＡＢ！한", "ＡＢ！한")):
-        assert narrow(text) == expected
+        assert normalise.narrow(text) == expected
 
 
 @given(texts)
@@ -200,17 +194,3 @@ def test_the_map_is_monotonic_and_changes_only_what_it_covers(text: str) -> None
         is_quote = text[begin:end] in "‹›`"  # stays if its text lacks the other one or, of `, letters
         part = text[begin:end]
         assert is_quote or part == character or NORMALISER.normalise(part).text == normalised.text[first:last]
-
-
-@given(st.lists(texts, max_size=5))
-def test_kept_ranges_of_any_text_stay(parts: list[str]) -> None:
-    text, kept, place = "", [], 0
-    for number, part in enumerate(parts):
-        if number % 2:
-            kept.append((place, place + len(part)))
-        text += part
-        place += len(part)
-    normalised = NORMALISER.normalise(text, kept)
-    for begin, end in kept:
-        first, last = normalised.normalised_range(begin, end)
-        assert normalised.text[first:last] == text[begin:end]

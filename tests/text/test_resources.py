@@ -4,7 +4,6 @@ import re
 from contextlib import suppress
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -134,30 +133,6 @@ def test_branches_of_messages_in_each_format(name: str, marked: str) -> None:
 def test_apostrophes_begin_no_literal_text(name: str, source: str, translation: str, written: str) -> None:
     found = translated(name, (MESSAGES[name] % source), lambda text: translation)
     assert written in found
-
-
-@pytest.mark.parametrize(
-    ("content", "written"),
-    [
-        ("a: &x The dog\nb: *x\n", "a: &x DER HUND\nb: *x\n"),
-        ('a: &x-1_y "The dog"\n', 'a: &x-1_y "DER HUND"\n'),
-        ("a: !!str The dog\n", "a: !!str DER HUND\n"),
-        ("a: ! The dog\n", "a: ! DER HUND\n"),
-        ("a: !!str &x The dog\n", "a: !!str &x DER HUND\n"),
-        ("a: &x # why\n  The dog\n", "a: &x # why\n  DER HUND\n"),
-        ('[&x The dog, *x, &y "The dog"]\n', '[&x DER HUND, *x, &y "DER HUND"]\n'),
-        ("a: !!str >-\n  The\n  dog\n", "a: !!str >-\n  DER HUND\n"),
-        ("a: &x |2+\n    The dog\n\n", "a: &x |2+\n    DER HUND\n\n"),
-        ("a: &x\n  b: The dog\nc:\n  <<: *x\n", "a: &x\n  b: DER HUND\nc:\n  <<: *x\n"),
-        ("&k key: &v The dog\n*k : *v\n", "&k key: &v DER HUND\n*k : *v\n"),
-        ("--- &x The dog\n", "--- &x DER HUND\n"),
-        ("a: !ruby/sym the_dog\nb: !Ref Dog\n", "a: !ruby/sym the_dog\nb: !Ref Dog\n"),
-    ],
-)
-def test_anchors_tags_and_aliases_of_yaml_are_kept(content: str, written: str) -> None:
-    assert translated("a.yaml", content, lambda text: "DER HUND") == written
-    before, after = (list(yaml.compose_all(text)) for text in (content, written))
-    assert len(before) == len(after)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mt.text.abbreviations import expand_abbreviations
+from mt.text.abbreviations import ends_with_abbreviation, expand_abbreviations
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import unify_numbers
 from tests.text.changes import before_and_after
@@ -125,3 +125,8 @@ def test_terms_stay_and_ranges_refer_to_the_original() -> None:
     assert unify_numbers(NormalisedText("15.30 Uhr 16.30 Uhr"), ("de", "en"), [(0, 9)]).text == "15.30 Uhr 16:30 Uhr"
     unified = unify_numbers(NormalisedText("At 5 p.m. we go"), ("en", "de"))
     assert (unified.original_range(3, 8), unified.normalised_range(10, 12)) == ((3, 9), (9, 11))
+
+
+def test_an_abbreviation_ends_a_sentence_before_certain_words() -> None:
+    ends = [ends_with_abbreviation("5 Mio. ", follows, "de") for follows in ("3 ", "extra", "Euro")]
+    assert ends == [True, True, False]

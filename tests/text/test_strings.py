@@ -1,18 +1,11 @@
 """Tags in plain strings: recognition, and division into sentences."""
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import re
 
-from mt.text.markup.strings import (
-    find_tags,
-    has_unusual_marks,
-    inner_range,
-    keeps_marks,
-    move_marks,
-    read_marked_sentence,
-    split_marked_text,
-)
+import pytest
+
+from mt.text.markup import strings
+from mt.text.markup.strings import find_tags, has_unusual_marks, keeps_marks, read_marked_sentence
 
 WITHOUT_TAGS = [
     *("a < b and c > d", "I <3 you", "<anna@example.org>", "x<y and y>z", "List<String> x", "vector<p>", "a<b>c"),
@@ -21,33 +14,16 @@ WITHOUT_TAGS = [
     "<%= x %>",
 ]
 WITHOUT_MARKS = [
+    *("2 * 3 * 4", "SELECT *, a.* FROM b", "a*b*c", "f(*a, **b)", "** a **", "a[1](x)", "*true* or *false*"),
     *(
-        "2 * 3 * 4",
-        "SELECT *, a.* FROM b",
-        "a*b*c",
-        "f(*a, **b)",
-        "** a **",
-        "a[1](x)",
-        "*true* or *false*",
         "~~a~~ it",
+        "_only_ _id_ of a",
+        "the __init__ of it",
+        "a_b and c_d e",
+        "a[i] and b[/i]",
+        "[open it] and [NOTE] [1] a[b c]",
     ),
-    *("_only_ _id_ of a", "the __init__ of it", "a_b and c_d e", "a[i] and b[/i]", "[open it] and [NOTE] [1] a[b c]"),
     *("[php]a[/php]", "* one * two", r"\*a\*"),
-]
-WITH_TAGS = [
-    ("The <b>dog</b> sleeps.", ["<b>", "</b>"]),
-    ("<p>The dog", ["<p>"]),
-    ("A <a href=\"x\" class='y'>b</a>", ["<a href=\"x\" class='y'>", "</a>"]),
-    ("One<br>two<br/>three <img src=x>", ["<br>", "<br/>", "<img src=x>"]),
-    ("<0>Read</0> <1/> <2></2>", ["<0>", "</0>", "<1/>", "<2>", "</2>"]),
-    ("<my-tag>a</my-tag> <b>c", ["<my-tag>", "</my-tag>"]),
-    ("<b><i>a</b></i>", ["<b>", "</b>"]),  # <i> has no partner within <b>
-    ("a <!-- c --> b", ["<!-- c -->"]),
-    ("a < b <b>c</b>", ["<b>", "</b>"]),
-    ("List<String> <b>x</b>", ["<b>", "</b>"]),
-    ("<B>Groß</b>", ["<B>", "</b>"]),
-    ("&lt;a b=&quot;x&quot;&gt;b&lt;/a&gt;&lt;br/&gt;", ["&lt;a b=&quot;x&quot;&gt;", "&lt;/a&gt;", "&lt;br/&gt;"]),
-    ("<a href={url}>Здесь</a>", ["<a href={url}>", "</a>"]),
 ]
 
 
@@ -57,28 +33,48 @@ def test_texts_without_tags(text: str) -> None:
     assert read_marked_sentence(text, ()) is None
 
 
-@pytest.mark.parametrize(("text", "tags"), WITH_TAGS)
-def test_texts_with_tags(text: str, tags: list[str]) -> None:
-    assert [text[tag.begin : tag.end] for tag in find_tags(text)] == tags
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "The ⟨<b>⟩dog⟨</b>⟩ sleeps.",
+        "⟨<p>⟩The dog",
+        "A ⟨<a href=\"x\" class='y'>⟩b⟨</a>⟩",
+        "One⟨<br>⟩two⟨<br/>⟩three ⟨<img src=x>⟩",
+        "⟨<0>⟩Read⟨</0>⟩ ⟨<1/>⟩ ⟨<2>⟩⟨</2>⟩",
+        "⟨<my-tag>⟩a⟨</my-tag>⟩ <b>c",
+        "⟨<b>⟩<i>a⟨</b>⟩</i>",  # <i> has no partner within <b>
+        "a ⟨<!-- c -->⟩ b",
+        "a < b ⟨<b>⟩c⟨</b>⟩",
+        "List<String> ⟨<b>⟩x⟨</b>⟩",
+        "⟨<B>⟩Groß⟨</b>⟩",
+        "⟨&lt;a b=&quot;x&quot;&gt;⟩b⟨&lt;/a&gt;⟩⟨&lt;br/&gt;⟩",
+        "⟨<a href={url}>⟩Здесь⟨</a>⟩",
+    ],
+)
+def test_tags(marked: str) -> None:
+    """The tags are in angle brackets."""
+    text = re.sub("[⟨⟩]", "", marked)
+    assert [text[tag.begin : tag.end] for tag in find_tags(text)] == re.findall("⟨(.*?)⟩", marked)
 
 
 @pytest.mark.parametrize(
-    ("text", "marks", "unusual"),
+    ("marked", "unusual"),
     [
-        ("a **big** and *old* dog", ["**", "**", "*", "*"], True),
-        ("Open **File** and ***Save as***.", ["**", "**", "***", "***"], False),
-        ("Open **File**.", ["**", "**"], False),
-        ("l'*eau* '*' '**'", ["*", "*"], True),
-        ('See [the guide](a.html "Guide") and ![a dog](d.png).', ["[", '](a.html "Guide")', "![", "](d.png)"], True),
-        ("a [b]big [i]old[/i][/b] [url=a]dog[/url]", ["[b]", "[i]", "[/i]", "[/b]", "[url=a]", "[/url]"], True),
-        ("a '''big''' and ''old'' dog", ["'''", "'''", "''", "''"], True),
-        (r"a \emph{big} \section*{old} \input{dog}", [r"\emph{", "}", r"\section*{", "}"], True),
-        ("[the *old* dog][1] [a dog][] [b][x] [[Dog|a dog]] [[Dog]]", ["[", "][1]", "[", "][]", "[[Dog|", "]]"], True),
-        ("_very old_ and __very big__", ["_", "_", "__", "__"], True),
-        *((text, [], False) for text in WITHOUT_MARKS),
+        ("a ⟨**⟩big⟨**⟩ and ⟨*⟩old⟨*⟩ dog", True),
+        ("Open ⟨**⟩File⟨**⟩ and ⟨***⟩Save as⟨***⟩.", False),
+        ("Open ⟨**⟩File⟨**⟩.", False),
+        ("l'⟨*⟩eau⟨*⟩ '*' '**'", True),
+        ('See ⟨[⟩the guide⟨](a.html "Guide")⟩ and ⟨![⟩a dog⟨](d.png)⟩.', True),
+        ("a ⟨[b]⟩big ⟨[i]⟩old⟨[/i]⟩⟨[/b]⟩ ⟨[url=a]⟩dog⟨[/url]⟩", True),
+        ("a ⟨'''⟩big⟨'''⟩ and ⟨''⟩old⟨''⟩ dog", True),
+        ("a ⟨\\emph{⟩big⟨}⟩ ⟨\\section*{⟩old⟨}⟩ \\input{dog}", True),
+        ("⟨[⟩the *old* dog⟨][1]⟩ ⟨[⟩a dog⟨][]⟩ [b][x] ⟨[[Dog|⟩a dog⟨]]⟩ [[Dog]]", True),
+        ("⟨_⟩very old⟨_⟩ and ⟨__⟩very big⟨__⟩", True),
+        *((text, False) for text in WITHOUT_MARKS),
     ],
 )
-def test_emphasis_and_links(text: str, marks: list[str], unusual: bool) -> None:
+def test_emphasis_and_links(marked: str, unusual: bool) -> None:
+    text, marks = re.sub("[⟨⟩]", "", marked), re.findall("⟨(.*?)⟩", marked)
     assert [text[tag.begin : tag.end] for tag in find_tags(text, marks=True)] == marks
     assert has_unusual_marks(text) is unusual
     assert not has_unusual_marks("**numpy** or *big*", frozenset().__contains__)
@@ -107,7 +103,7 @@ def test_emphasis_and_links(text: str, marks: list[str], unusual: bool) -> None:
     ],
 )
 def test_marks_around_a_sentence(sentence: str, inner: str) -> None:
-    assert sentence[slice(*inner_range(sentence))] == inner
+    assert sentence[slice(*strings.inner_range(sentence))] == inner
 
 
 @pytest.mark.parametrize(
@@ -121,55 +117,45 @@ def test_marks_around_a_sentence(sentence: str, inner: str) -> None:
     ],
 )
 def test_marks_are_moved(translation: str, marked: str, moved: tuple[str, bool]) -> None:
-    assert move_marks(translation, marked) == moved
+    assert strings.move_marks(translation, marked) == moved
 
 
 @pytest.mark.parametrize(
-    ("text", "sentences"),
+    "marked",
     [
-        ("<p>Read <b>it</b>.</p><ul><li>It is good.</li></ul>", ["Read <b>it</b>.", "It is good."]),
-        ("<b>It sleeps.</b> It eats.", ["<b>It sleeps.</b>", "It eats."]),
-        ("It sleeps. <b>It eats.</b> So", ["It sleeps.", "<b>It eats.</b>", "So"]),
-        ("| The name<br>The small\n house<br>Now |\nA<br>B", ["The name", "The small", "house", "Now", "A<br>B"]),
-        ("Run:\n```py\nA {{#b}} dog\n ```\nThe cat\n```\na", ["Run:", "The cat", "a"]),
-        ("Use ```a``` now", ["Use ```a``` now"]),
-        ("The old house<br>Main Street<br>and<br>I", ["The old house", "Main Street<br>and<br>I"]),
-        ("It is good.<br/>It is new:<br>* One<br>* Two<br> and more",
-         ["It is good.", "It is new:", "* One", "* Two<br> and more"]),
-        ("<1></1> sleeps. <x/> eats.", ["<1></1> sleeps.", "<x/> eats."]),
-        ("The dog is < 5. It is so.", ["The dog is < 5.", "It is so."]),
-        ("You have {{#if a}}many <b>dogs</b>{{else}}a dog{{/if}}.", ["You have", "many <b>dogs</b>", "a dog"]),
-        ("{% if a > b %}Hi {{ name }}!{% endif %} Bye.", ["Hi {{ name }}!", "Bye."]),
-        ("<% if a %>Hi <%= b %><% end %> <?php if (a): ?>you<?php } ?>", ["Hi <%= b %>", "you"]),
-        ("See {% link 'a' %} and {{> b}}.", ["See {% link 'a' %} and {{> b}}."]),
-        ("*|IF:A|*Hi *|NAME|*!*|END:IF|*[% IF a %]you[% END %]", ["Hi *|NAME|*!", "you"]),
-        ("@if($a > f(5)) Hi @else you @endif #if($x) all #end a@if.org", ["Hi", "you", "all", "a@if.org"]),
-        ("This is the #end of the @else story.", ["This is the #end of the @else story."]),
-        ("<%-- no --%>Hi <%- a %>", ["Hi <%- a %>"]),
-        ("You have {n, plural, =0 {no file} other {# files in {x}}}. {x, number} {g, select, a {{n} dogs} b {it}}",
-         ["You have", "no file", "# files in {x}", "{x, number}", "{n} dogs", "it"]),
-        ("Use {a, plural, one { here", ["Use {a, plural, one { here"]),
-        ("BEGIN:VEVENT\nUID:a b\nSUMMARY:It is.\nDESCRIPTION;X=y:It is\n  so.\nEND:VEVENT\nThe BEGIN:V of",
-         ["It is.", "It is", "so.", "The BEGIN:V of"]),
-        ("---\ntitle: \"My dog\"\ntags: [a b]\n---\nIt is\n---\ntitle: a\n---", ["My dog", "It is", "title: a"]),
-        ("---\nIt is\n---", ["It is"]),
-        ("{# A note #}It is {{ '<b>' }} so.", ["It is {{ '<b>' }} so."]),
+        "<p>⟨Read <b>it</b>.⟩</p><ul><li>⟨It is good.⟩</li></ul>",
+        "⟨<b>It sleeps.</b>⟩ ⟨It eats.⟩",
+        "⟨It sleeps.⟩ ⟨<b>It eats.</b>⟩ ⟨So⟩",
+        "| ⟨The name⟩<br>⟨The small⟩\n ⟨house⟩<br>⟨Now⟩ |\n⟨A<br>B⟩",
+        "⟨Run:⟩\n```py\nA {{#b}} dog\n ```\n⟨The cat⟩\n```\n⟨a⟩",
+        "⟨Use ```a``` now⟩",
+        "⟨The old house⟩<br>⟨Main Street<br>and<br>I⟩",
+        "⟨It is good.⟩<br/>⟨It is new:⟩<br>⟨* One⟩<br>⟨* Two<br> and more⟩",
+        "⟨<1></1> sleeps.⟩ ⟨<x/> eats.⟩",
+        "⟨The dog is < 5.⟩ ⟨It is so.⟩",
+        "⟨You have⟩ {{#if a}}⟨many <b>dogs</b>⟩{{else}}⟨a dog⟩{{/if}}.",
+        "{% if a > b %}⟨Hi {{ name }}!⟩{% endif %} ⟨Bye.⟩",
+        "<% if a %>⟨Hi <%= b %>⟩<% end %> <?php if (a): ?>⟨you⟩<?php } ?>",
+        "⟨See {% link 'a' %} and {{> b}}.⟩",
+        "*|IF:A|*⟨Hi *|NAME|*!⟩*|END:IF|*[% IF a %]⟨you⟩[% END %]",
+        "@if($a > f(5)) ⟨Hi⟩ @else ⟨you⟩ @endif #if($x) ⟨all⟩ #end ⟨a@if.org⟩",
+        "⟨This is the #end of the @else story.⟩",
+        "<%-- no --%>⟨Hi <%- a %>⟩",
+        "⟨You have⟩ {n, plural, =0 {⟨no file⟩} other {⟨# files in {x}⟩}}.",
+        "⟨{x, number}⟩ {g, select, a {⟨{n} dogs⟩} b {⟨it⟩}}",
+        "⟨Use {a, plural, one { here⟩",
+        "BEGIN:VEVENT\nUID:a b\nSUMMARY:⟨It is.⟩\nDESCRIPTION;X=y:⟨It is⟩\n  ⟨so.⟩\nEND:VEVENT\n⟨The BEGIN:V of⟩",
+        '---\ntitle: "⟨My dog⟩"\ntags: [a b]\n---\n⟨It is⟩\n---\n⟨title: a⟩\n---',
+        "---\n⟨It is⟩\n---",
+        "{# A note #}⟨It is {{ '<b>' }} so.⟩",
     ],
-)  # fmt: skip
-def test_sentences_of_texts_with_tags(text: str, sentences: list[str]) -> None:
-    parts = list(split_marked_text(text, "en"))
-    assert [part.text for part in parts if not part.kept] == sentences
-    assert "".join(part.text for part in parts) == text
-
-
-@given(
-    st.lists(
-        st.sampled_from(["<b>", "</b>", "<p>", "<br>", "<x/>", "<i>", "</i>", "a.", " ", "B c", "\n", "<", "{{#a}}"])
-    )
 )
-def test_parts_join_to_the_text(pieces: list[str]) -> None:
-    text = "".join(pieces)
-    assert "".join(part.text for part in split_marked_text(text, "en")) == text
+def test_sentences_of_texts_with_tags(marked: str) -> None:
+    """The sentences are in angle brackets."""
+    text = re.sub("[⟨⟩]", "", marked)
+    parts = list(strings.split_marked_text(text, "en"))
+    assert [part.text for part in parts if not part.kept] == re.findall("⟨(.*?)⟩", marked, re.DOTALL)
+    assert "".join(part.text for part in parts) == text
 
 
 def test_kept_ranges_of_a_sentence_with_tags() -> None:

@@ -7,17 +7,10 @@ import threading
 import pytest
 
 from mt.errors import RequestError
+from mt.text import terms
 from mt.text.inflection import NounNumber, inflected_forms, number_of_form, possible_stems
 from mt.text.term_index import TermIndex
-from mt.text.terms import (
-    LONGEST_TERM,
-    MOST_TERMS,
-    TermMatch,
-    Terms,
-    find_translation,
-    is_beside_noun,
-    missing_terms,
-)
+from mt.text.terms import TermMatch, Terms, missing_terms
 
 GLOSSARY = (
     *(("man", "Herr"), ("old man", "Greis"), ("bicycle", "Drahtesel"), ("city", "Stadt"), ("box", "Kiste")),
@@ -154,19 +147,19 @@ def test_compounds_hold_translations_of_parts_of_compounds(compounds: list[bool]
 def test_terms_stand_beside_nouns(source: str, term: str, expected: bool) -> None:
     begin = source.index(term)
     match = TermMatch(begin, begin + len(term), "Angebot")
-    assert is_beside_noun(match, source, "de") is expected
-    assert not is_beside_noun(match, source, "fr")
+    assert terms.is_beside_noun(match, source, "de") is expected
+    assert not terms.is_beside_noun(match, source, "fr")
 
 
 def test_the_error_lists_all_problems() -> None:
-    terms = (("", "x"), ("a", "b"), ("a", "c"), ("d" * (LONGEST_TERM + 1), "e"), ("f", " "), ("g\nh", "i"))
+    pairs = (("", "x"), ("a", "b"), ("a", "c"), ("d" * (terms.LONGEST_TERM + 1), "e"), ("f", " "), ("g\nh", "i"))
     with pytest.raises(RequestError) as caught:
-        Terms(terms, ("a", "?"))
+        Terms(pairs, ("a", "?"))
     assert str(caught.value).splitlines() == [
         "the terms cannot be used:",
         "  - term 1 is ''; accepted: text with a word",
         "  - term 3, 'a', has the translations 'b' and 'c'; accepted: one of them",
-        f"  - term 4 has {LONGEST_TERM + 1} characters; accepted: at most {LONGEST_TERM}",
+        f"  - term 4 has {terms.LONGEST_TERM + 1} characters; accepted: at most {terms.LONGEST_TERM}",
         "  - term 5, 'f', has the translation ''; accepted: text",
         "  - term 6, 'g\\nh', contains a line break, a tab or NUL; accepted: one line",
         "  - untranslated word 1, 'a', has the translations 'b' and none; accepted: one of them",
@@ -175,7 +168,7 @@ def test_the_error_lists_all_problems() -> None:
 
 def test_too_many_terms_and_too_many_problems() -> None:
     with pytest.raises(RequestError, match="20,001"):
-        Terms(tuple((f"a{number}", "b") for number in range(MOST_TERMS + 1)))
+        Terms(tuple((f"a{number}", "b") for number in range(terms.MOST_TERMS + 1)))
     with pytest.raises(RequestError, match="and 80 more"):
         Terms((("", "a"),) * 100)
 
@@ -199,7 +192,7 @@ def test_terms_are_true_if_there_are_any_and_can_be_pickled() -> None:
     ],
 )
 def test_translations_are_found(translation: str, text: str, language: str, expected: list[str]) -> None:
-    assert [text[begin:end] for begin, end in find_translation(translation, text, language)] == expected
+    assert [text[begin:end] for begin, end in terms.find_translation(translation, text, language)] == expected
 
 
 def test_several_threads_may_share_the_terms() -> None:

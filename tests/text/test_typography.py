@@ -2,19 +2,13 @@
 
 import pytest
 
-from mt.text.typography import (
-    copied_quotations,
-    insert_breaks,
-    places_of_sentence_ends,
-    space_copied_slashes,
-    write_quotations,
-)
+from mt.text import typography
 
 
 def test_other_words_are_quoted() -> None:
     words = {"Save": "Speichern", "No": "Nein", "I am": "ich bin"}
     expected = '"Speichern", "Nein." und ‘ich bin’, „x“ Save'
-    assert write_quotations("“Save”, « No. » und ‘I am’, „x“ Save", words) == expected
+    assert typography.write_quotations("“Save”, « No. » und ‘I am’, „x“ Save", words) == expected
 
 
 @pytest.mark.parametrize(
@@ -27,7 +21,7 @@ def test_other_words_are_quoted() -> None:
     ],
 )
 def test_copied_quotations(source: str, translation: str, copied: list[str]) -> None:
-    assert copied_quotations(source, translation) == copied
+    assert typography.copied_quotations(source, translation) == copied
 
 
 @pytest.mark.parametrize(
@@ -48,18 +42,18 @@ def test_copied_quotations(source: str, translation: str, copied: list[str]) -> 
     ],
 )
 def test_slashes_beside_copied_words_get_spaces(source: str, translation: str, expected: str) -> None:
-    assert space_copied_slashes(source, translation) == expected
+    assert typography.space_copied_slashes(source, translation) == expected
 
 
 def test_ends_of_sentences_correspond() -> None:
-    assert places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh! Jetzt", [6, 14]) == [7, 13]
-    assert places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh, jetzt", [6, 14]) is None
-    assert places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh! Jetzt", [2]) is None
+    assert typography.places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh! Jetzt", [6, 14]) == [7, 13]
+    assert typography.places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh, jetzt", [6, 14]) is None
+    assert typography.places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh! Jetzt", [2]) is None
 
 
 def test_breaks_replace_the_spaces_at_their_places() -> None:
-    assert insert_breaks("a b c", [(1, "\n"), (3, "\n\n")]) == "a\nb\n\nc"
-    assert insert_breaks("a b.", [(4, "\n> ")]) == "a\n> b.", "no line without words"
-    assert insert_breaks("alle ✓", [(4, "   ")]) == "alle   ✓"
-    assert insert_breaks("Hallo da! 😀", [(9, "\n")]) == "Hallo da!\n😀"
-    assert insert_breaks("abc", [(0, "\t"), (3, "\n")]) == "\tabc\n"
+    assert typography.insert_breaks("a b c", [(1, "\n"), (3, "\n\n")]) == "a\nb\n\nc"
+    assert typography.insert_breaks("a b.", [(4, "\n> ")]) == "a\n> b.", "no line without words"
+    assert typography.insert_breaks("alle ✓", [(4, "   ")]) == "alle   ✓"
+    assert typography.insert_breaks("Hallo da! 😀", [(9, "\n")]) == "Hallo da!\n😀"
+    assert typography.insert_breaks("abc", [(0, "\t"), (3, "\n")]) == "\tabc\n"

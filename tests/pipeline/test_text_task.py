@@ -467,7 +467,12 @@ def test_no_cut_parts_a_long_span() -> None:
 
 def test_a_step_of_planning_does_not_encode_the_rest_of_a_long_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded, encode = list[int](), Words.encode
-    monkeypatch.setattr(Words, "encode", lambda words, text: encoded.extend([len(text)]) or encode(words, text))
+
+    def counted(words: Words, text: str) -> list[int]:
+        encoded.append(len(text))
+        return encode(words, text)
+
+    monkeypatch.setattr(Words, "encode", counted)
     task = Table({}).planner(longest=4).begin("go on " * 128)
     task.plan(0)
     first = sum(encoded)

@@ -45,7 +45,7 @@ class FairSemaphore:
         self._free += 1
         self._held[caller] -= 1
         if not self._held[caller]:
-            del self._held[caller]
+            self._held.pop(caller)
         self._assign()
 
     def _has_place(self, caller: str) -> bool:

@@ -67,13 +67,13 @@ class RequestFields(BaseModel):
 class TranslationFields(RequestFields):
     """The fields that requests for texts and requests for files have in common."""
 
-    glossary: JsonPairs = Field({}, description="Terms and their translations.")
+    glossary: JsonPairs = Field(default_factory=dict, description="Terms and their translations.")
     glossary_id: TextField | None = Field(
         None,
         description="Id of a glossary stored by POST /v2/glossaries; or `operator`: the terms that GET "
         "/frontend/settings lists, those of the language of each text. `glossary` takes precedence.",
     )
-    do_not_translate: JsonTexts = Field([], description="Terms that are not translated.")
+    do_not_translate: JsonTexts = Field(default_factory=list, description="Terms that are not translated.")
     memory: TextField | None = Field(
         None, description="Id of a translation memory (PUT /memories); POST /translate then returns `match`."
     )
@@ -168,7 +168,9 @@ class TranslateRequest(TranslationFields):
         "text", description="text, or html: tags then stay with their words, and entities stay escaped."
     )
     alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
-    targets: JsonTexts = Field([], description="Several target languages; `translations` has the answers.")
+    targets: JsonTexts = Field(
+        default_factory=list, description="Several target languages; `translations` has the answers."
+    )
     split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
     beam_size: Annotated[int, Field(ge=1), AsNumber] | None = Field(
         None, description="Beam size of the search; the model's default if left out."

@@ -177,10 +177,11 @@ class RequestGateMiddleware:
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
         try:
-            self._check_head(scope)
+            headers = Headers(scope=scope)
+            self._check_head(scope, headers)
             try:
                 async with asyncio.timeout(self.settings.read_timeout_seconds):
-                    await self._read(scope, receive, body)
+                    await self._read(path, headers, receive, body)
             except TimeoutError:
                 raise SlowRequest(self.settings.read_timeout_seconds) from None
             starts, address = self._probe_starts if path in HEALTH else self._starts, current_record().caller
@@ -201,7 +202,7 @@ class RequestGateMiddleware:
             self._garbage.add(len(body) or size)
             self._buffered -= len(body) or size
 
-    def _check_head(self, scope: Scope) -> None:
+    def _check_head(self, scope: Scope, headers: Headers) -> None:
         """Raise the ServiceError for a head that is not accepted, or that is not valid HTTP."""
         if refusal := scope["state"].get("refusal"):
             raise refusal
@@ -212,7 +213,6 @@ class RequestGateMiddleware:
         )
         if size > HEAD_BYTES:
             raise HeadTooLarge
-        headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         host = host_name(hosts[0]) if hosts else ""
         if self._hosts.isdisjoint(("*", host)) and not is_address(host):
@@ -230,7 +230,7 @@ class RequestGateMiddleware:
             )
         check_fields(headers.get("content-type", ""), scope["query_string"])
 
-    async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> None:
+    async def _read(self, path: str, headers: Headers, receive: Receive, body: bytearray) -> None:
         """Read the body into `body`.
 
         Raises:
@@ -238,10 +238,9 @@ class RequestGateMiddleware:
             Overloaded: if the other bodies in memory leave too little of `max_buffered_bytes`.
             ClientDisconnect: if the client disconnected.
         """
-        path = path_of(scope)
         uploads = path in UPLOADS or path.startswith(UPLOADS_OF_JOBS)
         limit = self.settings.max_file_bytes + FORM_BYTES if uploads else self.settings.max_body_bytes
-        size = int(Headers(scope=scope).get("content-length", 0))  # the parser of the connection has checked it
+        size = int(headers.get("content-length", 0))  # the parser of the connection has checked it
         more = True
         while more and size <= limit:
             message = await receive()

@@ -183,7 +183,7 @@ class Worker:
             self.cost -= message.text.cost
             self._load_of[message.caller] -= message.text.cost
             if not self._load_of[message.caller]:
-                del self._load_of[message.caller]
+                self._load_of.pop(message.caller)
         return message
 
     async def _start(self) -> Ready:

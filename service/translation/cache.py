@@ -20,7 +20,8 @@ from service.translation.jobs import Answer
 from service.workers.messages import SourceText, TranslateOptions
 
 DETACHED_SECONDS = 60.0  # time after which a computation whose client has left is cancelled
-SENTENCE_SIZE = 200  # least size of a sentence
+SENTENCE_SIZE = 200  # of a sentence, without its texts
+MAX_SENTENCES = 4000  # a text with more of them is not cached: its size would take longer than 2 ms
 MAX_DETACHED = 32  # computations whose clients have left
 
 Compute = Callable[[Sequence[bytes]], Coroutine[Any, Any, Sequence[Answer]]]
@@ -39,9 +40,7 @@ def entry_size(key: bytes, answer: Answer) -> int:
         SENTENCE_SIZE + len(one.source) + 100 * len(one.links) + sum(50 + len(other.text) for other in one.alternatives)
         for one in answer.sentences
     )
-    maps = (sentence.attention.weights for sentence in answer.sentences if sentence.attention)
-    weights = sum(len(row) for layers in maps for heads in layers for rows in heads for row in rows)
-    return 500 + len(key) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences + 32 * weights
+    return 500 + len(key) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences
 
 
 class Computation:
@@ -65,8 +64,9 @@ class Computation:
 class TranslationCache:
     """Cache of results by caller and key. A caller's calls that need the same result at the same time share the work.
 
-    If the cache is full, the least recently used entries leave. `hits` counts keys found in the cache, `joined` counts
-    keys in computations that other calls had started, and `misses` counts keys that started a computation.
+    Very long texts and attention maps are not cached. If the cache is full, the least recently used entries leave.
+    `hits` counts keys found in the cache, `joined` counts keys in computations that other calls had started, and
+    `misses` counts keys that started a computation.
     """
 
     def __init__(self, capacity: int, size: Callable[[bytes, Answer], int] = entry_size) -> None:
@@ -152,8 +152,8 @@ class TranslationCache:
         if computation.task.cancelled() or computation.task.exception():
             return
         for key, value in zip(computation.keys, computation.task.result(), strict=True):
-            if SENTENCE_SIZE * len(value.sentences) > self._results.maxsize:
-                continue  # the size of 49,000 sentences takes 37 ms
+            if len(value.sentences) > MAX_SENTENCES or any(sentence.attention for sentence in value.sentences):
+                continue
             if (size := self._size(key, value)) <= self._results.maxsize:
                 self._results[computation.caller, key] = value, size
 

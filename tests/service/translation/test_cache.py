@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections.abc import Sequence
 from random import Random
-from typing import Any, cast
 
 import pytest
 
+from mt.pipeline.results import AttentionMap, SentenceTranslation
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
-from service.translation.cache import MAX_DETACHED, TranslationCache
+from service.translation.cache import MAX_DETACHED, MAX_SENTENCES, TranslationCache
 from service.translation.jobs import Answer
 
 
@@ -121,16 +121,14 @@ async def test_work_goes_on_for_few_clients_that_have_waited_long(seconds: float
     assert shared.hits == (done > 0)
 
 
-async def test_the_size_of_a_text_of_too_many_sentences_is_not_computed() -> None:
-    """It would take the event loop long."""
-    sized: list[bytes] = []
-
-    def size(key: bytes, _: Answer) -> int:
-        sized.append(key)
-        return 1
+@pytest.mark.parametrize(("sentences", "attention"), [(MAX_SENTENCES, False), (MAX_SENTENCES + 1, False), (1, True)])
+async def test_long_texts_and_attention_maps_are_not_cached(sentences: int, attention: bool) -> None:
+    sentence = SentenceTranslation("a", (), (0, 1), (0, 1), attention=AttentionMap((), (), []) if attention else None)
 
     async def work(keys: Sequence[bytes]) -> list[Answer]:
-        return [Answer("", "en", sentences=(cast(Any, "a sentence"),) * int(key)) for key in keys]
+        return [Answer("a", "en", sentences=(sentence,) * sentences)]
 
-    await TranslationCache(2_000_000, size).get("a", [b"10000", b"10001"], work)
-    assert sized == [b"10000"]
+    cache = TranslationCache(100_000_000)
+    for _ in range(2):
+        await cache.get("a", [b"1"], work)
+    assert cache.hits == (sentences == MAX_SENTENCES)

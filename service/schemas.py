@@ -168,9 +168,7 @@ class TranslateRequest(TranslationFields):
         "text", description="text, or html: tags then stay with their words, and entities stay escaped."
     )
     alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
-    targets: JsonTexts = Field(
-        default_factory=list, description="Several target languages; `translations` has the answers."
-    )
+    targets: JsonTexts = Field(default_factory=list, description="Target languages; `translations` has the answers.")
     split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
     beam_size: Annotated[int, Field(ge=1), AsNumber] | None = Field(
         None, description="Beam size of the search; the model's default if left out."

@@ -4,7 +4,6 @@ The body has the members of RFC 9457 (`type`, `title`, `status`, `detail`, `inst
 two contracts read (`error` for LibreTranslate, `message` for DeepL), and `code` and `request_id`.
 """
 
-import errno
 import reprlib
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -21,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from service.errors import MAX_PROBLEMS, InternalError, InvalidRequest, ServiceError, StorageFull, well_formed
+from service.errors import MAX_PROBLEMS, InternalError, InvalidRequest, ServiceError, well_formed
 from service.http.bodies import NOT_AN_OBJECT
 from service.logs import current_record
 
@@ -87,7 +86,6 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)
-    app.add_exception_handler(OSError, _os_error)
 
 
 async def _service_error(request: Request, error: Exception) -> JSONResponse:
@@ -95,13 +93,6 @@ async def _service_error(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, InternalError):
         structlog.get_logger().error("failed", request_id=request.scope["state"]["request_id"], location=error.location)
     return error_response(request.scope, error)
-
-
-async def _os_error(request: Request, error: Exception) -> JSONResponse:
-    """Answer 507 if `error` means that the disk is full. Otherwise, raise `error`."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return error_response(request.scope, StorageFull())
-    raise error
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:

@@ -192,8 +192,7 @@ async def _translate_variants(
     candidates, problems = await decode_variants([*variants, *numbers], context, context.options)
     if problems:
         raise RequestError(problems[0])
-    handicap = {Reading.NUMBERS_IF_LIKELY: _NUMBER_HANDICAP}
-    decoded = max(candidates, key=lambda one: one.best.score - handicap.get(one.variant.reading, 0.0), default=None)
+    decoded = max(candidates, key=lambda one: one.best.score - _NUMBER_HANDICAP * one.variant.has_number, default=None)
     lost = lost_copies(decoded) if decoded else set()
     if decoded is None or lost:
         decoded = await decode_otherwise(decoded.variant if decoded else variants[0], context, lost) or decoded

@@ -42,7 +42,7 @@ class Reading(Enum):
     """Form in which a model reads the protected spans of a sentence, except numbers and emoji."""
 
     LIKELY = "likely"  # the likely stand-in for a placeholder or unknown characters, another span itself
-    NUMBERS_IF_LIKELY = "numbers if likely"  # the same, with a number for a placeholder that may be a name or a number
+    NUMBERS_IF_LIKELY = "numbers if likely"  # the same, with a number or place for one that may be that or a name
     NAMES = "names"  # other stand-ins than those of LIKELY, for all spans but tags
     NUMBERS = "numbers"
     LETTERS = "letters"
@@ -157,8 +157,12 @@ class SentenceContext:
         self, sentence: str, reading: Reading, texts: Sequence[str], befores: Sequence[str]
     ) -> list[str] | None:
         """Return the words that stand for `texts` in a sentence. `befores` are the texts before them."""
-        rank = -1 if reading is Reading.NUMBERS_IF_LIKELY else 0
-        kinds = [_ONLY_KIND.get(reading) or likely_kinds(text)[rank] for text in texts]
+        rank, place, kinds = -1 if reading is Reading.NUMBERS_IF_LIKELY else 0, 0, list[StandInKind]()
+        for text, before in zip(texts, befores, strict=True):
+            place = sentence.index(text, place) + len(text)
+            kind = _ONLY_KIND.get(reading) or likely_kinds(text, before, sentence[place : place + 2])[rank]
+            is_time = kind in (StandInKind.DATE, StandInKind.TIME)  # which the model changed in another reading
+            kinds.append(StandInKind.NAME if is_time and reading is Reading.NAMES else kind)
         return self._stand_in_words.choose(texts, kinds, sentence, befores, _SKIPPED.get(reading, 0))
 
     @cached_property
@@ -206,7 +210,14 @@ class SourceVariant:
     @property
     def is_ambiguous(self) -> bool:
         """Return whether a stand-in of another kind would be about as likely."""
-        return any(len(likely_kinds(stand_in.text)) > 1 for stand_in in self.stand_ins)
+        around = (self.stripped.text.partition(stand_in.word)[::2] for stand_in in self.stand_ins)
+        return any(len(likely_kinds(one.text, *texts)) > 1 for one, texts in zip(self.stand_ins, around, strict=True))
+
+    @property
+    def has_number(self) -> bool:
+        """Return whether a number stands for what may be a name, too."""
+        is_other = self.reading is Reading.NUMBERS_IF_LIKELY
+        return is_other and any(one.word.isdecimal() and len(likely_kinds(one.text)) > 1 for one in self.stand_ins)
 
 
 @dataclass(frozen=True)

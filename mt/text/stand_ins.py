@@ -17,13 +17,14 @@ from mt.text.span_patterns import FORMAT, PLACEHOLDER, UNIT
 from mt.text.word_tables import read_tables
 
 _VOWELS = "AEIOU"
-_WITHOUT_NAME, _NUMERIC_FORMAT, _MEASURE, _IDENTIFIER, _AMOUNT, _TITLE, _GREETING, _COMPOUND = (
+_WITHOUT_NAME, _NUMERIC_FORMAT, _MEASURE, _IDENTIFIER, _AMOUNT, _TITLE, _GREETING, _COMPOUND, _IN, _AT = (
     re.compile(pattern) for pattern in read_tables("stand_ins.toml")["patterns"].values()
 )
 _TABLES = read_tables("stand_ins.toml")
-_PLACES, _NUMBERS = (frozenset(_TABLES["placeholders"][kind].split()) for kind in ("places", "numbers"))
+_PLACES, _NUMBERS, _DATES, _TIMES = (frozenset(words.split()) for words in _TABLES["placeholders"].values())
 _BESIDE = 30  # number of characters beside a stand-in that are examined
 _MOST_DIGITS = 6
+_NEAR = 8  # number of characters before a span that choose its stand-in
 _JOINT = re.compile(r"[.,:/]\d")
 _DIGITS_BESIDE = re.compile(r"(\d+)\W{0,2}$"), re.compile(r"\W{0,2}(\d+)")
 _CLITIC = frozenset({"da", "de", "lb", "nb", "nl", "nn", "no", "sv"})  # languages with genitives such as "Toms"
@@ -41,6 +42,8 @@ class StandInKind(Enum):
     PLACE = "place"
     NUMBER = "number"
     LETTER = "letter"
+    DATE = "date"
+    TIME = "time"
     MEASURE = "measure"
 
 
@@ -74,8 +77,11 @@ def is_placeholder(text: str) -> bool:
     return PLACEHOLDER.fullmatch(text) is not None
 
 
-def likely_kinds(text: str) -> tuple[StandInKind, ...]:
-    """Return the kinds of words that a span can stand for, the more likely one first."""
+def likely_kinds(text: str, before: str = "", after: str = "") -> tuple[StandInKind, ...]:
+    """Return the kinds of words that a span can stand for, the more likely one first.
+
+    `before` and `after` are the texts beside it. Models drop the preposition `in` before the name of a person.
+    """
     if (form := FORMAT.fullmatch(text)) and form[1] in "diuxXoeEfFgGn":
         return (StandInKind.NUMBER,)
     if _NUMERIC_FORMAT.search(text) or text.startswith("%L"):  # %L1 is a number of Qt
@@ -84,13 +90,23 @@ def likely_kinds(text: str) -> tuple[StandInKind, ...]:
         return (StandInKind.MEASURE,)
     if any(map(str.isnumeric, text)) and UNIT.search(text) and not is_placeholder(text):  # €5 and 1½
         return (StandInKind.NUMBER,)
+    is_place = _IN.search(before) is not None
     if form and "(" not in text:
-        return (StandInKind.NAME,) if form[1] == "@" else (StandInKind.NAME, StandInKind.NUMBER)
+        names = (StandInKind.NAME, StandInKind.PLACE)
+        if is_place and not after.strip()[:1].islower():
+            return names
+        return names[:1] if form[1] == "@" else (StandInKind.NAME, StandInKind.NUMBER)
     words = [word.lower() for word in _IDENTIFIER.findall(text.rpartition(")")[0] if form else text)]
     if not _PLACES.isdisjoint(words[-1:]):
         return (StandInKind.PLACE,)
+    if words and words[-1] in _DATES:
+        return (StandInKind.DATE,)
+    if words and words[-1] in _TIMES:
+        return (StandInKind.TIME if _AT.search(before) else StandInKind.NAME,)
     if words and (words[-1] in _NUMBERS or words[0] in ("num", "number", "count", "total")):
         return (StandInKind.NUMBER,)
+    if is_place and is_placeholder(text):
+        return (StandInKind.NAME, StandInKind.PLACE)
     return (StandInKind.NAME,) if any(map(str.isalpha, text)) else (StandInKind.NAME, StandInKind.NUMBER)
 
 
@@ -114,7 +130,7 @@ class StandInWords:
         """Return a word of each kind, all different and none of them in the sentence. Return None if there are too few.
 
         An amount of money stands for itself, without its sign and its decimals. `texts` are the spans, and `befores`
-        the two characters before each of them. `skip` is the number of words of each kind that are passed over.
+        the characters before each of them. `skip` is the number of words of each kind that are passed over.
         """
         lower = sentence.lower()
         free = {kind: [word for word in words if word.lower() not in lower] for kind, words in self._words.items()}
@@ -140,13 +156,13 @@ def replace_spans(
     others: Sequence[ProtectedSpan],
     choose: Callable[[Sequence[str], Sequence[str]], Sequence[str] | None],
 ) -> ReplacedText:
-    """Replace spans by the words that `choose` returns for their texts and for the two characters before each.
+    """Replace spans by the words that `choose` returns for their texts and for the characters before each.
 
     Adjacent spans, and the letters and digits that touch them, get one word. `others` are spans that stay. If `choose`
     returns None, all spans stay.
     """
     ranges = _ranges(sentence, spans)
-    texts, befores = [sentence[b:e] for b, e in ranges], [sentence[max(0, b - 2) : b] for b, _ in ranges]
+    texts, befores = [sentence[b:e] for b, e in ranges], [sentence[max(0, b - _NEAR) : b] for b, _ in ranges]
     if not spans or (words := choose(texts, befores)) is None:
         return ReplacedText(sentence, (), tuple(sorted([*others, *spans], key=lambda span: span.begin)))
     text, end = "", 0

@@ -6,6 +6,7 @@ from mt.text.protect import find_spans
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, likely_kinds, put_back, replace_spans
 
 NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
+DATE, TIME = StandInKind.DATE, StandInKind.TIME
 
 
 @pytest.mark.parametrize(
@@ -18,10 +19,24 @@ NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
         *[(text, (NAME,)) for text in ("{name}", "%{user}", "%(name)s", "%@", "{{person.name}}", "мир", "<name>")],
         *[(text, (NAME, NUMBER)) for text in ("{0}", "%s", "%1$s", "{}", "\U000f0000", "⟦0⟧", "<0/>")],
         *[(text, (PLACE,)) for text in ("{city}", "{{ homeCity }}", "%(country)s")],
+        *[(text, (DATE,)) for text in ("{date}", "{{ endDate }}", "%(start_date)s", "[Datum]")],
     ],
 )
 def test_what_a_span_may_stand_for(text: str, kinds: tuple[StandInKind, ...]) -> None:
     assert likely_kinds(text) == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        *[("Wait {time}", (NAME,)), ("at {time}", (TIME,)), ("um [Uhrzeit] Uhr", (TIME,)), ("in {time}", (NAME,))],
+        *[(text, (NAME, PLACE)) for text in ("in {b}", "In %s.", "in [X2X]")],
+        *[("in %s seconds", (NAME, NUMBER)), ("in %d", (NUMBER,)), ("in {city}", (PLACE,)), ("within {b}", (NAME,))],
+    ],
+)
+def test_what_a_placeholder_may_stand_for_in_a_sentence(text: str, kinds: tuple[StandInKind, ...]) -> None:
+    (span,) = find_spans(text)
+    assert likely_kinds(span.text, text[: span.begin], text[span.end :]) == kinds
 
 
 @pytest.mark.parametrize(

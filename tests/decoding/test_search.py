@@ -93,10 +93,8 @@ class Run:
 @given(batches(), st.data())
 def test_in_any_batch_it_comes_out_the_same(wanted: list[tuple[Ids, Ids, SearchOptions]], data: st.DataObject) -> None:
     scorer = random_scorer(VOCABULARY)
-    alone = {
-        number: decode(scorer, [source], options, [prefix])[0]
-        for number, (source, prefix, options) in enumerate(wanted)
-    }
+    each = enumerate(wanted)
+    alone = {number: decode(scorer, [source], options, [prefix])[0] for number, (source, prefix, options) in each}
     cut = data.draw(st.integers(1, len(wanted) - 1))
     run, late = Run(scorer, wanted, list(range(cut))), Run(scorer, wanted, list(range(cut, len(wanted))))
     for _ in range(data.draw(st.integers(0, 5))):

@@ -123,9 +123,8 @@ def test_locks_agree_and_have_hashes() -> None:
 
 
 def test_every_package_of_the_image_is_installed_by_hash() -> None:
-    installs = [
-        part for name, words in instructions() if name == "RUN" for part in words.split("&&") if " install --no" in part
-    ]
+    parts = [part for name, words in instructions() if name == "RUN" for part in words.split("&&")]
+    installs = [part for part in parts if " install --no" in part]
     assert len(installs) == 5
     for install in installs:
         assert ("--require-hashes" in install) != ("--no-index" in install), install

@@ -55,9 +55,8 @@ class Pair:
             mine = torch.tensor([source])
             memory = self.ours.model.encode(mine, mine > 0)
             logits = self.ours.model(mine, mine > 0, torch.tensor([[BOS, *target]]))[..., EOS:]
-            expected = self.theirs(
-                input_ids=torch.tensor([self.asked(source)]), decoder_input_ids=torch.tensor([begun])
-            )
+            asked = torch.tensor([self.asked(source)])
+            expected = self.theirs(input_ids=asked, decoder_input_ids=torch.tensor([begun]))
         pieces = list(self.target_ids[EOS:])
         assert_close(memory, expected.encoder_last_hidden_state, atol=rounding, rtol=0)
         assert_close(logits, expected.logits[..., pieces], atol=rounding, rtol=1e-5)

@@ -73,12 +73,9 @@ def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
     opus.arrays["decoder_l2_ffn_W2"] = np.zeros((3, 4), np.float32)
     opus.arrays["decoder_l1_adapter_W"] = np.zeros((4, 4), np.float32)
     size = len(opus.vocabularies[0])
-    options = {
-        "transformer-ffn-activation": "gelu",
-        "transformer-preprocess": "n",
-        "transformer-tied-layers": [1, 1, 1],
-    }
-    opus.save(folder, {**OPTIONS, "dim-vocabs": [size + 1, size + 1], **options})
+    options = {"ffn-activation": "gelu", "preprocess": "n", "tied-layers": [1, 1, 1]}
+    changed = {f"transformer-{name}": value for name, value in options.items()}
+    opus.save(folder, {**OPTIONS, "dim-vocabs": [size + 1, size + 1], **changed})
     search = yaml.safe_load((folder / "decoder.yml").read_text(encoding="utf-8"))
     (folder / "decoder.yml").write_text(yaml.safe_dump({**search, "word-penalty": 0.5}), encoding="utf-8")
     told = refusal(folder, tmp_path / "out", ["en-de", "en-it"])

@@ -266,11 +266,8 @@ def begun(model: CpuModel, sources: list[Ids]) -> CpuBatch:
 def test_models_of_other_sizes_take_turns_in_one_thread(library: ctypes.CDLL) -> None:
     """They share its buffers, in which their rows lie differently."""
     sizes = [(24, 40), (128, 192), (8, 200), (64, 64)]
-    models = [
-        compile_model(library, odd_model(d_model=one, d_ff=other), int8)
-        for int8 in (False, True)
-        for one, other in sizes
-    ]
+    plain = [odd_model(d_model=one, d_ff=other) for one, other in sizes]
+    models = [compile_model(library, model, int8) for int8 in (False, True) for model in plain]
     expected = [translate(model, some_sources(6)) for model in models]
     batches = [begun(model, some_sources(6)) for model in models]
     for _ in range(40):

@@ -38,9 +38,8 @@ def test_a_rare_token_allows_the_vocabulary() -> None:
 
 
 def test_pieces_that_spell_words() -> None:
-    assert all(
-        map(is_single_character, ("▁", "▁x", "x", "Ж", "▁é", "7", "▁٣", "。", "—", "€", "😀", "<0x00>", "<0xFF>"))
-    )
+    characters = ("▁", "▁x", "x", "Ж", "▁é", "7", "▁٣", "。", "—", "€", "😀", "<0x00>", "<0xFF>")
+    assert all(map(is_single_character, characters))
     others = ("犬", "▁한", "の", "the", "▁ab", "<pad>", "</s>", "<2de>", "..")
     assert not any(map(is_single_character, others))
 

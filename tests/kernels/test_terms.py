@@ -33,20 +33,16 @@ def random_constraints(random: Random) -> TermConstraints:
     """One or two required words, some twice, some with cues, and up to three forbidden ones, over few ids."""
     words = list({random_word(random) for _ in range(random.randint(1, 5))})
     needed = {word: random.choice([1, 1, 1, 2]) for word in words[: random.randint(1, 2)]}
-    cues: dict[Ids, Sequence[int]] = {
-        word: random.sample(range(4, VOCABULARY), random.randint(0, 4)) for word in needed
-    }
-    joined = random.sample(range(4, VOCABULARY), random.randint(0, 20))
+    ids = range(4, VOCABULARY)
+    cues: dict[Ids, Sequence[int]] = {word: random.sample(ids, random.randint(0, 4)) for word in needed}
+    joined = random.sample(ids, random.randint(0, 20))
     return wording(VOCABULARY, needed, [word for word in words[2:] if len(word) > 1], cues, joined)
 
 
 def requests(options: SearchOptions, count: int = 40, seed: int = 0, prefix: Ids = ()) -> list[Request]:
     random = Random(seed)
-    sources = some_sources(count, VOCABULARY, seed=seed + 1)
-    return [
-        Request(id, source, options, prefix, constraints=random_constraints(random))
-        for id, source in enumerate(sources)
-    ]
+    sources = enumerate(some_sources(count, VOCABULARY, seed=seed + 1))
+    return [Request(id, source, options, prefix, constraints=random_constraints(random)) for id, source in sources]
 
 
 def in_torch(wanted: Sequence[Request]) -> dict[int, Result]:

@@ -56,9 +56,8 @@ def test_a_run_goes_on_with_another_number_of_processes(place: Place) -> None:
     place.here(train, *recipe, "--run", "one")
     first = ("training.max_updates=10", "--run", "two")
     place.run(torchrun(place.command("train.py", *recipe, *first)))
-    said = place.run(
-        torchrun(place.command("train.py", *recipe, "training.max_updates=20", "--run", "two", "--resume"))
-    )
+    second = ("training.max_updates=20", "--run", "two", "--resume")
+    said = place.run(torchrun(place.command("train.py", *recipe, *second)))
     assert "resumed at update 10" in said
     said = place.here(train, *recipe, "--run", "two", "--resume")
     assert "resumed at update 20" in said

@@ -125,9 +125,8 @@ def test_a_batch_is_the_sum_of_its_pairs_however_much_padding_it_has(pairs: list
     together = batch_loss(model, batch, 0.1)
     alone = [batch_loss(model, make_batch([s], [t], np.array([0])), 0.1) for s, t in zip(sources, targets, strict=True)]
     torch.testing.assert_close(together, torch.stack(alone).sum())
-    source, target, labels = (
-        torch.nn.functional.pad(x, (0, 3), value=PAD) for x in (batch.source, batch.target, batch.labels)
-    )
+    tensors = (batch.source, batch.target, batch.labels)
+    source, target, labels = (torch.nn.functional.pad(x, (0, 3), value=PAD) for x in tensors)
     padded = TrainingBatch.of(source, target, labels, tuple(range(len(pairs))))
     torch.testing.assert_close(batch_loss(model, padded, 0.1), together)
     with torch.no_grad():

@@ -71,9 +71,8 @@ def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(plac
     assert (place.folder / "run/model/model.safetensors").read_bytes() == published
     place.write_corpora(400, seed=1)  # the same again, at another time
     said = place.here(train, "training.learning_rate=1e-3", "training.max_updates=22", *begun[1:])
-    changes = [
-        f"from update 21 on: training.{key}" for key in ("learning_rate: 0.003 -> 0.001", "max_updates: 20 -> 22")
-    ]
+    keys = ("learning_rate: 0.003 -> 0.001", "max_updates: 20 -> 22")
+    changes = [f"from update 21 on: training.{key}" for key in keys]
     assert "resumed at update 20" in said and all(f"changed {change}\n" in said for change in changes)
     card = (place.folder / "run/model/README.md").read_text()
     assert all(f"\n  - {change}\n" in card for change in changes)
@@ -140,9 +139,8 @@ def test_it_learns_to_reverse_sentences(place: Place) -> None:
         *("README.md", "calibration.json", "confidence.json", "config.json", "int8.json", "model.safetensors"),
         *("source_bigrams.safetensors", "tokenizer.model"),
     ]
-    texts, references = (
-        (place.folder / "corpora" / f"test.{language}").read_text().splitlines() for language in ("en", "de")
-    )
+    corpora = place.folder / "corpora"
+    texts, references = ((corpora / f"test.{language}").read_text().splitlines() for language in ("en", "de"))
     translations = Translator.load(model, device="cpu", dtype="float32").translate_many(texts)  # as the card was scored
     bleu = evaluation.bleu([t.text for t in translations], references, target_language="de")
     assert bleu.value > 70

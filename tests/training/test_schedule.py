@@ -100,9 +100,8 @@ def test_the_warning_is_given_when_no_update_has_the_peak_and_its_values_fit(
     )
     rising = warmup_updates(config, 0)
     peak = learning_rate(rising, config, 64, rising)
-    highest = max(
-        learning_rate(update, config, 64, rising) * cooldown(update, 0.0, config) for update in range(1, maximum + 1)
-    )
+    updates = range(1, maximum + 1)
+    highest = max(learning_rate(update, config, 64, rising) * cooldown(update, 0.0, config) for update in updates)
     warning = peak_warning(config, maximum, 0)
     assert bool(warning) == (highest < peak * (1 - 1e-9))
     proposed = {key: int(value) for key, value in re.findall(r"training\.(\w+)=(\d+)", warning)}

@@ -79,9 +79,8 @@ def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
     assert sorted(file.name for file in path.iterdir()) == ["model.safetensors", "optimizer.safetensors", "state.json"]
     assert set(load_weights(path / "model.safetensors")) == set(state.model.state_dict())
     moments = load_weights(path / "optimizer.safetensors")
-    assert set(moments) == {
-        f"{kind}.{name}" for kind in ("step", "exp_avg", "exp_avg_sq") for name in state.model.state_dict()
-    }
+    kinds = ("step", "exp_avg", "exp_avg_sq")
+    assert set(moments) == {f"{kind}.{name}" for kind in kinds for name in state.model.state_dict()}
     values = {"data": "", **asdict(PROGRESS), "position": {"epoch": 2, "update": 5}}
     assert json.loads((path / "state.json").read_text()) == values
     save_weights(path / "optimizer.safetensors", {**moments, "random.cpu": torch.get_rng_state()})

@@ -72,10 +72,8 @@ def raising(error: Exception) -> Spoil:
 
 NAN = "a loss of nan", lambda model, loss: loss * math.nan
 GPU_FULL = "out of memory", raising(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"))
-CPU_FULL = (
-    "out of memory",
-    raising(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2 B.")),
-)
+NO_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2 B.")
+CPU_FULL = "out of memory", raising(NO_MEMORY)
 BAD_GRADIENT = "a gradient of norm nan", bad_gradient
 SPOILT = [("a loss of inf", lambda model, loss: loss * math.inf), NAN, GPU_FULL, CPU_FULL, BAD_GRADIENT]
 

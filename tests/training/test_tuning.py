@@ -256,9 +256,7 @@ def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixt
         (said,) = [line for line in capsys.readouterr().err.splitlines() if "worse than before tuning: " in line]
         assert [key for key in before if f"{key} " in said] == worse
     trainer.progress.before = before
-    card = write_card(
-        trainer.recipe, trainer.data, trainer.progress, Published("mean", trainer.progress.before, "cpu"), {}
-    )
+    card = write_card(trainer.recipe, trainer.data, trainer.progress, Published("mean", before, "cpu"), {})
     assert card.endswith("\n## The card of the first model\n\n### old\n\n#### Sources\n\nTatoeba: CC-BY 2.0.\n")
 
     data = trainer.data

@@ -60,10 +60,8 @@ def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
     translator = Translator.load(folder, "cpu")
     assert translator.dtype == "float32"
     texts = [pair.source for pair in pairs()]
-    plain = Translator(load_model(folder))
-    assert [each.text for each in translator.translate_many(texts)] == [
-        each.text for each in plain.translate_many(texts)
-    ]
+    both = translator.translate_many(texts), Translator(load_model(folder)).translate_many(texts)
+    assert all(found.text == expected.text for found, expected in zip(*both, strict=True))
     with pytest.raises(ModelError, match=r"calibration text by \d+\.\d{3} nats .* at most 0\.01") as caught:
         Translator.load(folder, "cpu", dtype="int8")
     assert float(str(caught.value).split(" nats")[0].split()[-1]) > 0.05
@@ -102,9 +100,8 @@ def test_calibration_texts_of_any_length(library: ctypes.CDLL, several_direction
     texts = [("", ""), (long, "the dog"), ("the dog", long), ("The dog sees the cat.", "The man finds the house.")]
     calibration = tuple(CalibrationPair(direction=direction, source=one, target=other) for one, other in texts)
     pairs = [loaded.encode_pair(pair) for pair in calibration]
-    scores = score_targets(
-        ModelScorer(loaded.model), [source for source, _ in pairs], [target[:-1] for _, target in pairs]
-    )
+    sources, targets = zip(*((source, target[:-1]) for source, target in pairs), strict=True)
+    scores = score_targets(ModelScorer(loaded.model), sources, targets)
     expected = sum(each.log_probability for each in scores) / sum(len(target) for _, target in pairs)
     found = mean_log_probability(compile_model(loaded, int8=False), pairs)
     assert found == pytest.approx(expected, abs=1e-4)

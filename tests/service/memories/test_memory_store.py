@@ -66,9 +66,8 @@ async def test_a_sentence_is_found_in_other_characters(store: MemoryStore) -> No
 
 
 async def test_a_unit_is_replaced_in_its_own_memory_only(store: MemoryStore) -> None:
-    changed, *others = [
-        await store.put(owner, name, EN_DE, ANIMALS) for owner, name in ((KEY, "a"), (KEY, "b"), ("key:0b", "a"))
-    ]
+    places = ((KEY, "a"), (KEY, "b"), ("key:0b", "a"))
+    changed, *others = [await store.put(owner, name, EN_DE, ANIMALS) for owner, name in places]
     await store.put(KEY, "a", EN_DE, [MemoryUnit(ANIMALS[0].source, "Der Hund ruht.")])
     for memory, owner in zip(others, (KEY, "key:0b"), strict=True):
         assert [unit async for part in store.units(owner, memory.id) for unit in part] == ANIMALS
@@ -78,9 +77,8 @@ async def test_a_unit_is_replaced_in_its_own_memory_only(store: MemoryStore) -> 
 
 async def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
     first = await store.put(KEY, "animals", EN_DE, ANIMALS)
-    again = await store.put(
-        KEY, "animals", EN_DE, [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")]
-    )
+    changed = [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")]
+    again = await store.put(KEY, "animals", EN_DE, changed)
     assert (again.id, again.units) == (first.id, 3)
     units = [unit async for slice in store.units(KEY, first.id) for unit in slice]
     assert units == [MemoryUnit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], MemoryUnit("Yes", "Ja")]

@@ -84,11 +84,9 @@ async def lived(
     path: Path, translator: Translator, limits: module.DocumentJobLimits | None = None, killed: bool = False
 ) -> AsyncIterator[module.DocumentJobs]:
     """A service that begins and ends; if it is killed, its end changes nothing in the database."""
-    left = path.with_name("left.db")
+    left, limits = path.with_name("left.db"), limits or module.DocumentJobLimits()
     with Database.open(path) as store:
-        document_jobs = module.DocumentJobs(
-            store, limits or module.DocumentJobLimits(), translator.translate, translator.refund
-        )
+        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund)
         async with document_jobs.open():
             yield document_jobs
             if killed:
@@ -366,11 +364,8 @@ async def test_which_documents_are_stored(
     refusal: type[ServiceError] | None,
 ) -> None:
     """Callers upload one after the other; each document is finished before the next one, or none is."""
-    translator, stored, refused = (
-        Translator(),
-        list[tuple[str, module.DocumentCredentials]](),
-        set[type[ServiceError]](),
-    )
+    translator, refused = Translator(), set[type[ServiceError]]()
+    stored: list[tuple[str, module.DocumentCredentials]] = []
     if finished:
         translator.go.set()
     async with lived(path, translator, limits) as document_jobs:

@@ -90,15 +90,11 @@ def test_in_doubt_a_language_that_can_be_translated_is_taken() -> None:
         def detect(self, text: str) -> list[tuple[str, float]]:
             return [("de", 0.5), ("fr", 0.4), ("en", 0.1)]
 
-    translations = TranslationService(
-        cast(Fleet, WordModels({"en-de": upper, "fr-en": upper, "fr-de": upper})), detector=Unsure
-    )
-    (answer,) = run(translations.translate(job("ok", source=None, target="en")))
-    assert (answer.source, answer.text) == ("fr", "OK")
-    (answer,) = run(
-        translations.translate(job("ok", source=None, target="de"))
-    )  # few texts are in their target language
-    assert (answer.source, answer.text) == ("fr", "OK")
+    models = WordModels(dict.fromkeys(("en-de", "fr-en", "fr-de"), upper))
+    translations = TranslationService(cast(Fleet, models), detector=Unsure)
+    for target in ("en", "de"):  # few texts are in their target language
+        (answer,) = run(translations.translate(job("ok", source=None, target=target)))
+        assert (answer.source, answer.text) == ("fr", "OK")
 
 
 # Bridges

@@ -58,9 +58,8 @@ def attention(sentence: SentenceTranslation) -> AttentionMap:
         weights = [1 / (1 + (spread + 1) * abs(column - place)) ** 2 for column in range(len(source))]
         return [weight / sum(weights) for weight in weights]
 
-    heads = [
-        [[row(place + head - layer, head) for place in range(len(target))] for head in range(4)] for layer in (0, 1)
-    ]
+    places = range(len(target))
+    heads = [[[row(place + head - layer, head) for place in places] for head in range(4)] for layer in (0, 1)]
     return AttentionMap(source, target, heads)
 
 

@@ -113,29 +113,23 @@ async def test_a_full_queue_answers_what_it_accepted(small_model: Path, limits: 
         await ask(fleet, "The dog.")
 
 
-@pytest.mark.parametrize(("fault", "text"), [("failing", "The dog. poison"), ("without_numbers", "poison")])
-async def test_one_text_that_fails_does_not_touch_the_others(small_model: Path, fault: str, text: str) -> None:
-    """The model raises an error, or its scores are no numbers."""
+@pytest.mark.parametrize(
+    ("fault", "failing"), [("failing", ["The dog. poison"]), ("without_numbers", ["poison"]), ("failed_devices", [])]
+)
+async def test_faults_do_not_touch_other_texts(small_model: Path, fault: str, failing: list[str]) -> None:
+    """The model raises an error, its scores are no numbers, or the worker loses its device and is replaced."""
     control, request = Control(), Translator.load(small_model, "cpu").request("poison")
     assert request is not None
-    setattr(control, fault, request.source)
+    setattr(control, fault, request.source if failing else 1)
     async with Fleet(plan(small_model), control.start) as fleet:
-        good, bad = begin(fleet, sentences(7)), begin(fleet, [text])
-        await until(lambda: fleet.stats().requests == 8)
+        good, bad = begin(fleet, sentences(7)), begin(fleet, failing)
+        await until(lambda: fleet.stats().requests == 7 + len(bad))
         control.open()
         assert await asyncio.gather(*good) == expected(sentences(7), small_model)
-        with pytest.raises(errors.CannotTranslate):
-            await bad[0]
-
-
-async def test_a_worker_that_loses_its_device_is_replaced(small_model: Path) -> None:
-    control = Control(failed_devices=1)
-    async with Fleet(plan(small_model), control.start) as fleet:
-        asked = begin(fleet, sentences(3))
-        await until(lambda: fleet.stats().requests == 3)
-        control.open()
-        assert await asyncio.gather(*asked) == expected(sentences(3), small_model)
-        assert (fleet.stats().restarts, fleet.stats().requests) == (1, 0)
+        for each in bad:
+            with pytest.raises(errors.CannotTranslate):
+                await each
+        assert (fleet.stats().restarts, fleet.stats().requests) == (not failing, 0)
 
 
 @pytest.mark.slow
@@ -406,11 +400,8 @@ async def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: P
         await ask(fleet, "The river.")
         stats = fleet.stats()
         assert (stats.expired, stats.finished, stats.requests) == (3, 2, 0)
-        asked = Translator.load(small_model, "cpu")
-        never = {
-            request.source for text in ("The cat.", "The horse.", "The bridge.") if (request := asked.request(text))
-        }
-        assert never.isdisjoint(control.scorers[0].sources)
+        asked = map(Translator.load(small_model, "cpu").request, ("The cat.", "The horse.", "The bridge."))
+        assert {request.source for request in asked if request}.isdisjoint(control.scorers[0].sources)
 
 
 async def one_step(control: Control) -> None:

@@ -81,10 +81,8 @@ def test_a_database_is_brought_up_to_date_once_and_only_its_owner_reads_its_file
             version = database.run_sync(lambda connection: connection.execute("PRAGMA user_version").fetchone())
             assert version == (len(MIGRATIONS),)
             database.run_sync(lambda connection: connection.execute("UPDATE keys SET rate = 1"))
-            names = ("service.db", "service.db-shm", "service.db-wal")
-            assert {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == dict.fromkeys(
-                names, 0o600
-            )
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+            assert modes == dict.fromkeys(("service.db", "service.db-shm", "service.db-wal"), 0o600)
 
 
 async def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:

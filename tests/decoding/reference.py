@@ -20,10 +20,8 @@ def decode(
     prefixes: Sequence[Sequence[int]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Decode sources, ids that end with EOS, as one batch -> at most `n_best` hypotheses of each, best first."""
-    lengths = [len(source) for source in sources]
-    search = start_search(
-        lengths, [options] * len(sources), prefixes or [()] * len(sources), scorer.special, scorer.device
-    )
+    lengths, prefixes = [len(source) for source in sources], prefixes or [()] * len(sources)
+    search = start_search(lengths, [options] * len(sources), prefixes, scorer.special, scorer.device)
     state = scorer.start(sources, options.rows)
     while not search.finished.all():
         rows = search.advance(scorer.step(state, search.tokens))

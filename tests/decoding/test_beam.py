@@ -23,11 +23,6 @@ def log_probs(table: Table, source: Ids, tokens: Ids) -> list[float]:
     return scores
 
 
-def divided(total: float, length: int, options: SearchOptions) -> float:
-    base = (5 + length) / 6 if options.normalization is Normalization.GNMT else length
-    return float(total / base**options.length_penalty)
-
-
 @pytest.mark.parametrize("normalization", list(Normalization))
 @pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0])
 def test_a_beam_wider_than_all_sentences_finds_them_all(alpha: float, normalization: Normalization) -> None:
@@ -39,7 +34,8 @@ def test_a_beam_wider_than_all_sentences_finds_them_all(alpha: float, normalizat
     for words in (words for length in range(4) for words in product((A, B), repeat=length)):
         steps = [*words, EOS]
         each = [log_probs(scorer.table, SOURCE, words[:at])[token] for at, token in enumerate(steps)]
-        every.append((divided(sum(each), len(each), options), words))
+        base = (5 + len(each)) / 6 if normalization is Normalization.GNMT else len(each)
+        every.append((sum(each) / base**alpha, words))
     every.sort(reverse=True)
     assert [hypothesis.tokens for hypothesis in found] == [words for _, words in every]
     assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in every], rel=1e-4)
@@ -59,9 +55,8 @@ def documented_search() -> Callable[..., list[tuple[float, Ids]]]:
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 def test_the_search_equals_the_documented_algorithm(beams: int, n_best: int, alpha: float) -> None:
     scorer = random_scorer(9)
-    options = SearchOptions(
-        beam_size=beams, n_best=n_best, length_penalty=alpha, max_length_factor=1, max_length_offset=4
-    )
+    lengths: dict[str, Any] = {"length_penalty": alpha, "max_length_factor": 1, "max_length_offset": 4}
+    options = SearchOptions(beam_size=beams, n_best=n_best, **lengths)
     sources = [(word, word + 1, EOS)[word % 2 :] for word in range(10, 26)]
     for source, found in zip(sources, decode(scorer, sources, options), strict=True):
 

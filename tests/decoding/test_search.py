@@ -34,9 +34,8 @@ option_values = st.fixed_dictionaries(
         "max_length_factor": st.just(1.0),
     }
 )
-draws = st.fixed_dictionaries(
-    {"sample": st.just(True), "temperature": st.sampled_from([0.5, 1.0, 2.0]), "seed": st.integers(0, 3)}
-)
+temperatures = st.sampled_from([0.5, 1.0, 2.0])
+draws = st.fixed_dictionaries({"sample": st.just(True), "temperature": temperatures, "seed": st.integers(0, 3)})
 sentences = st.tuples(
     st.lists(st.integers(4, VOCABULARY - 1), max_size=4).map(lambda ids: (*ids, EOS)),
     st.lists(st.sampled_from([1, 4, 5, 6]), max_size=3).map(tuple) | st.just(()),

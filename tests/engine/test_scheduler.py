@@ -29,12 +29,8 @@ def scheduler(*waiting: Request, rows: int = 16, source_tokens: int = 1000) -> S
 
 def admitted(scheduler: Scheduler, request_class: RequestClass = RequestClass.BULK) -> list[int]:
     """Admit requests. Return the ids of those of this class."""
-    return [
-        request.id
-        for (admitted_class, _), requests in scheduler.admit().items()
-        for request in requests
-        if admitted_class is request_class
-    ]
+    groups = [requests for (found, _), requests in scheduler.admit().items() if found is request_class]
+    return [request.id for requests in groups for request in requests]
 
 
 def release(scheduler: Scheduler, *ids: int) -> None:
@@ -80,10 +76,8 @@ def test_the_isolated_run_one_by_one_and_delay_nobody() -> None:
     waiting = scheduler(request(3))
     waiting.isolate([request(0), request(1)])
     assert len(waiting) == 3
-    assert waiting.admit() == {
-        (RequestClass.ISOLATED, FOUR_ROWS): [request(0)],
-        (RequestClass.BULK, FOUR_ROWS): [request(3)],
-    }
+    isolated, bulk = ((kind, FOUR_ROWS) for kind in (RequestClass.ISOLATED, RequestClass.BULK))
+    assert waiting.admit() == {isolated: [request(0)], bulk: [request(3)]}
     assert admitted(waiting, RequestClass.ISOLATED) == []
     release(waiting, 0)
     assert admitted(waiting, RequestClass.ISOLATED) == [1]
@@ -135,10 +129,8 @@ def test_another_caller_needs_no_free_row_beside_a_busy_one() -> None:
 
 def long(id: int, length: int, options: SearchOptions = BEAM_4) -> Request:
     """A request whose translation needs at most `length` columns."""
-    return replace(
-        request(id, replace(options, max_length_factor=0, max_length_offset=length - 1, max_length=length - 1)),
-        source=(5,) * 32,
-    )
+    limited = replace(options, max_length_factor=0, max_length_offset=length - 1, max_length=length - 1)
+    return replace(request(id, limited), source=(5,) * 32)
 
 
 def test_memory_bounds_the_rows_of_long_sentences() -> None:
@@ -199,10 +191,8 @@ def test_what_fits_nowhere_runs_alone(limits: Limits, request_: Request) -> None
 
 def test_callers_take_turns_and_keep_their_order() -> None:
     queue: TurnQueue[int, str] = TurnQueue()
-    for key, (caller, value) in enumerate(
-        [("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1"), ("c", "c1"), ("b", "b2")]
-    ):
-        queue.put(caller, key, value)
+    for key, value in enumerate(["a1", "a2", "a3", "b1", "c1", "b2"]):
+        queue.put(value[0], key, value)
     assert queue.pop() == (0, "a1")
     assert 4 in queue and 0 not in queue
     assert queue.remove(4) == "c1" and queue.remove(4) is None

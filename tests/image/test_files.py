@@ -76,15 +76,12 @@ def instructions() -> Iterator[tuple[str, str]]:
 
 def test_the_base_is_an_argument_and_no_host_is_named() -> None:
     assert re.match(r"ARG BASE_IMAGE=python:3\.11-slim(@sha256:[0-9a-f]{64})?\n", DOCKERFILE.read_text())
-    assert not re.search(
-        r"https?://|--extra-index-url|[a-z0-9]\.(io|com|org)/", "\n".join(f"{a} {b}" for a, b in instructions())
-    )
-    assert {base for name, base in instructions() if name == "FROM" and "BASE_IMAGE" in base} == {
-        "${BASE_IMAGE} AS packages",
-        "${BASE_IMAGE} AS runtime-cpu",
-    }
-    *_, last = (base for name, base in instructions() if name == "FROM")
-    assert last == "runtime AS service"  # what is built where no target is named
+    text = "\n".join(f"{a} {b}" for a, b in instructions())
+    assert not re.search(r"https?://|--extra-index-url|[a-z0-9]\.(io|com|org)/", text)
+    stages = [base for name, base in instructions() if name == "FROM"]
+    based = {base for base in stages if "BASE_IMAGE" in base}
+    assert based == {"${BASE_IMAGE} AS packages", "${BASE_IMAGE} AS runtime-cpu"}
+    assert stages[-1] == "runtime AS service"  # what is built where no target is named
 
 
 def test_the_build_is_given_what_it_copies() -> None:
@@ -140,12 +137,10 @@ def test_the_release_pins_the_base_image(tmp_path: Path) -> None:
     engine.write_text(f'#!/bin/sh\ncase "$1" in image) echo docker.io/library/python@{digest} ;; esac\n')
     engine.chmod(0o755)
     for _ in range(2):  # a pinned file is pinned anew
-        subprocess.run(
-            ["bash", tmp_path / "scripts" / "image.sh", "--work", tmp_path / "work", "--models", tmp_path, "pin"],
-            env={**os.environ, "PATH": f"{engine.parent}:{os.environ['PATH']}"},
-            check=True,
-            capture_output=True,
-        )
+        options = f"--work {tmp_path}/work --models {tmp_path} pin"
+        command = ["bash", str(tmp_path / "scripts/image.sh"), *options.split()]
+        environment = {**os.environ, "PATH": f"{engine.parent}:{os.environ['PATH']}"}
+        subprocess.run(command, env=environment, check=True, capture_output=True)
     first = (tmp_path / "Dockerfile").read_text().splitlines()[0]
     assert first == f"ARG BASE_IMAGE=python:3.11-slim@{digest}"
 
@@ -210,11 +205,8 @@ def test_a_pod_is_hardened_and_outlives_its_drain() -> None:
     (container,) = spec["containers"]
     user = next(words for name, words in instructions() if name == "USER").partition(":")[0]
     assert spec["securityContext"]["runAsUser"] == int(user) > 0 and spec["securityContext"]["runAsNonRoot"]
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
+    refused = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert container["securityContext"] == {**refused, "readOnlyRootFilesystem": True}
     pause = int(container["lifecycle"]["preStop"]["exec"]["command"][-1])
     assert spec["terminationGracePeriodSeconds"] > pause + DRAIN
     start = container["startupProbe"]

@@ -32,9 +32,8 @@ def build(tmp_path: Path) -> Build:
         config = ModelConfig.model_validate({**sizes, **changes})
         model = Transformer(config, len(tokenizer))
         enlarge(model)
-        description = Description(
-            name=name, directions=DirectionSet.parse(directions), vocabulary_size=len(tokenizer), model=config
-        )
+        parsed = DirectionSet.parse(directions)
+        description = Description(name=name, directions=parsed, vocabulary_size=len(tokenizer), model=config)
         save_model(tmp_path / name, LoadedModel(model, tokenizer, description), "# tiny\n")
         return tmp_path / name
 

@@ -90,9 +90,8 @@ def test_the_model_is_an_ordinary_one(write: Write, tmp_path: Path) -> None:
     found = load_model(tmp_path / "out").description
     assert (str(found.directions), found.model.norm, found.model.max_length) == ("en-de", "post", 64)
     assert (found.decoding.beam_size, found.decoding.length_penalty) == (6, 0.6)
-    assert "Licence: cc-by-4.0." in card(tmp_path / "out") and "SHA-256 of `model.safetensors`: " in card(
-        tmp_path / "out"
-    )
+    written = card(tmp_path / "out")
+    assert "Licence: cc-by-4.0." in written and "SHA-256 of `model.safetensors`: " in written
     translator = Translator.load(tmp_path / "out", device="cpu", threads=1)
     options = replace(translator.options, beam_size=2)
     translation = translator.translate("The dog sees the cat. The man finds the house.", options=options)

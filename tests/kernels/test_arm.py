@@ -80,17 +80,9 @@ class Recorder:
     def file(self, sources: Sequence[Ids], options: SearchOptions) -> bytes:
         params = [search_params(options, len(source)) for source in sources]
         ids = [id for source in sources for id in source]
-        numbers = [len(sources), len(ids), *map(len, sources), *ids]
+        numbers = np.array([len(sources), len(ids), *map(len, sources), *ids], np.int32).tobytes()
         count = np.int32(len(self.tensors)).tobytes()
-        return b"".join(
-            [
-                self.config,
-                count,
-                *self.tensors,
-                np.array(numbers, np.int32).tobytes(),
-                bytes((SearchParams * len(params))(*params)),
-            ]
-        )
+        return b"".join([self.config, count, *self.tensors, numbers, bytes((SearchParams * len(params))(*params))])
 
 
 def assert_same_or_ties(found: Scored, model: CpuModel, sources: Sequence[Ids], rounding: float) -> None:
@@ -111,12 +103,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
         for target in ARM if shutil.which(command[0]) else ():
             path = folder / f"{name}-{target.name}"
             source = str(Path(__file__).with_name("decode.cpp"))
-            done = subprocess.run(
-                [*command, *options, *target.options, "-static", f"-I{SOURCES}", source, "-o", str(path)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            compiling = [*command, *options, *target.options, "-static", f"-I{SOURCES}", source, "-o", str(path)]
+            done = subprocess.run(compiling, capture_output=True, text=True, check=False)
             assert done.returncode == 0 and done.stderr == "", done.stderr
             programs[name, target.name] = path
     return programs

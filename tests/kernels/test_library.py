@@ -116,16 +116,15 @@ def test_the_targets_of_a_processor(cpuinfo: str, machine: str, expected: list[s
 def test_a_damaged_library_is_made_again(workshop: Path, damage: str) -> None:
     path = cached(workshop)
     whole, tail = path.read_bytes(), len(fingerprint())
+    damages = {
+        "empty": b"",
+        "half": whole[: len(whole) // 2],
+        "text": b"not a library\n" * 5,
+        "missing tail": whole[:-tail],
+        "other sources": whole[:-tail] + b"0" * tail,
+    }
     path.unlink()  # and not overwritten, for it is loaded
-    path.write_bytes(
-        {
-            "empty": b"",
-            "half": whole[: len(whole) // 2],
-            "text": b"not a library\n" * 5,
-            "missing tail": whole[:-tail],
-            "other sources": whole[:-tail] + b"0" * tail,
-        }[damage]
-    )
+    path.write_bytes(damages[damage])
     assert cached(workshop) == path and path.read_bytes() == whole
     assert calls(workshop) == 2
 
@@ -173,9 +172,8 @@ def test_without_a_compiler_torch_translates(
     assert isinstance(translator.engine, Engine)
     assert not isinstance(translator.engine.decoder, CompiledDecoder)
     assert translator.dtype == "float32" and translator.translate("The dog sees the cat.").text
-    with pytest.raises(
-        ModelError, match=r"int8 on device cpu:\n  - cpu: the compiled kernels are not available.* C\+\+ compiler"
-    ):
+    message = r"int8 on device cpu:\n  - cpu: the compiled kernels are not available.* C\+\+ compiler"
+    with pytest.raises(ModelError, match=message):
         Translator.load(small_model, "cpu", dtype="int8")
 
 

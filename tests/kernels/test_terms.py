@@ -25,13 +25,9 @@ SHORT = SearchOptions(beam_size=8, n_best=3, max_length_factor=1.0, max_length_o
 VOCABULARY = 77
 
 
-def random_word(random: Random) -> Ids:
-    return tuple(random.sample(range(4, 40), random.randint(1, 3)))
-
-
 def random_constraints(random: Random) -> TermConstraints:
     """One or two required words, some twice, some with cues, and up to three forbidden ones, over few ids."""
-    words = list({random_word(random) for _ in range(random.randint(1, 5))})
+    words = list({tuple(random.sample(range(4, 40), random.randint(1, 3))) for _ in range(random.randint(1, 5))})
     needed = {word: random.choice([1, 1, 1, 2]) for word in words[: random.randint(1, 2)]}
     ids = range(4, VOCABULARY)
     cues: dict[Ids, Sequence[int]] = {word: random.sample(ids, random.randint(0, 4)) for word in needed}
@@ -81,11 +77,10 @@ def test_equal_to_the_search_in_torch(target_library: ctypes.CDLL, options: Sear
 @pytest.mark.parametrize("n_best", [1, 3])
 def test_equal_to_the_search_in_torch_with_a_threshold(target_library: ctypes.CDLL, n_best: int) -> None:
     options = replace(SHORT, n_best=n_best)
-    wanted = [
-        replace(request, constraints=replace(constraints, threshold=0.5 + request.id % 4))
-        for request in requests(options)
-        if (constraints := request.constraints) is not None
-    ]
+    wanted = requests(options)
+    for id, request in enumerate(wanted):
+        assert request.constraints is not None
+        wanted[id] = replace(request, constraints=replace(request.constraints, threshold=0.5 + id % 4))
     expected, exhaustive = in_torch(wanted), in_torch(requests(options))
     assert_found(target_library, wanted, expected)
     graphs = drain(Engine(GraphDecoder(odd_model(), SpecialIds(), torch.device("cpu"))), wanted)

@@ -48,10 +48,8 @@ def torch_layer(ours: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[tupl
         yield from torch_attention(ours.cross_attention, f"{prefix}.multihead_attn")
         sublayers.append(ours.around_cross_attention)
     sublayers.append(ours.around_feed_forward)
-    modules: dict[str, nn.Module] = {
-        f"norm{number}": sublayer.norm for number, sublayer in enumerate(sublayers, start=1)
-    }
-    modules |= {"linear1": ours.feed_forward.inner, "linear2": ours.feed_forward.outer}
+    modules: dict[str, nn.Module] = {"linear1": ours.feed_forward.inner, "linear2": ours.feed_forward.outer}
+    modules |= {f"norm{number}": sublayer.norm for number, sublayer in enumerate(sublayers, start=1)}
     for name, module in modules.items():
         yield from ((f"{prefix}.{name}.{key}", parameter) for key, parameter in module.named_parameters())
 
@@ -59,17 +57,8 @@ def torch_layer(ours: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[tupl
 def torch_twin(ours: Transformer) -> nn.Transformer:
     """torch's Transformer with our weights; its final norms, which the paper lacks, are removed from post-norm."""
     config = ours.config
-    theirs = nn.Transformer(
-        config.d_model,
-        config.heads,
-        config.encoder_layers,
-        config.decoder_layers,
-        config.d_ff,
-        dropout=0.0,
-        activation=config.activation,
-        batch_first=True,
-        norm_first=config.norm == "pre",
-    )
+    sizes = (config.d_model, config.heads, config.encoder_layers, config.decoder_layers, config.d_ff, 0.0)
+    theirs = nn.Transformer(*sizes, config.activation, batch_first=True, norm_first=config.norm == "pre")
     weights: dict[str, Tensor] = {}
     for side, stack, twin in (("encoder", ours.encoder, theirs.encoder), ("decoder", ours.decoder, theirs.decoder)):
         for number, layer in enumerate(stack.layers):

@@ -25,22 +25,15 @@ from service.workers.model_files import CardFacts
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
-STATS = FleetStats(
-    requests=1,
-    queued=2,
-    running=3,
-    finished=4,
-    failed=5,
-    cancelled=6,
-    expired=7,
-    refused=8,
-    restarts=9,
-    reloads=10,
-    refused_reloads=11,
-    work=WorkCounts(steps=12, rows=36, source_tokens=14, target_tokens=15),
-    workers=2,
-    workers_ready=1,
+COUNTED = (
+    *("requests", "queued", "running", "finished", "failed", "cancelled", "expired", "refused", "restarts"),
+    *("reloads", "refused_reloads", "workers", "workers_ready"),
 )
+STATS = FleetStats(
+    **{name: number for number, name in enumerate(COUNTED, start=1)},  # type: ignore[arg-type]
+    work=WorkCounts(steps=20, rows=60, source_tokens=21, target_tokens=22),
+)
+"""Each count has another number."""
 
 WordOrder = Callable[[list[str]], list[tuple[str, int]]]
 """Words into the words of the translation, each with the number of its source."""

@@ -32,9 +32,8 @@ def outside() -> str:
 if __name__ == "__main__":
     bring_up(b"lo")
     with running() as service:
-        translated = [
-            service.translate("Please wait.", {"source": code}).json["translatedText"] for code in ("en", "auto")
-        ]
+        answers = [service.translate("Please wait.", {"source": code}) for code in ("en", "auto")]
+        translated = [answer.json["translatedText"] for answer in answers]
         paths = ("/", "/languages", "/frontend/settings", "/readyz")
         statuses = {service.request("GET", path).status for path in paths}
         print(json.dumps([translated, list(statuses), outside(), service.stop()]))

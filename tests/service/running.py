@@ -67,17 +67,12 @@ async def ask(client: httpx.AsyncClient, q: Any, **more: Any) -> Sent:
         return Sent(begun, time.monotonic(), 0, {"error": repr(error)})
 
 
-def fresh() -> str:
-    """A text that nobody has sent before: the same one would be answered from the cache, or by the work of another."""
-    return numbered_sentence(next(NUMBERS))
-
-
 async def keep_asking(
     client: httpx.AsyncClient,
     sent: list[Sent],
     clients: int,
     stopped: Callable[[], bool],
-    text: Callable[[], Any] = fresh,
+    text: Callable[[], Any] = lambda: numbered_sentence(next(NUMBERS)),  # nobody has sent it before
 ) -> None:
     """So many clients, each of which sends its next request when the last is answered with 200, and ends otherwise."""
 

@@ -17,18 +17,12 @@ LEVELS = ("debug", "info", "warning", "error")
 
 def test_every_event_is_described_and_every_description_is_of_an_event() -> None:
     root = Path(service.__path__[0])
-    calls = (node for path in root.rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8"))))
-    events = {
-        call.args[0].value
-        for call in calls
-        if isinstance(call, ast.Call)
-        and (
-            (isinstance(call.func, ast.Attribute) and call.func.attr in LEVELS)
-            or getattr(call.func, "id", "") == "write"
-        )
-        and call.args
-        and isinstance(call.args[0], ast.Constant)
-    }
+    events = set()
+    for node in (node for path in root.rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[ast.Constant(value=event), *_]):
+                is_name = isinstance(node.func, ast.Name)
+                events |= {event} if (name == "write" and is_name) or (name in LEVELS and not is_name) else set()
     assert events == set(LOG_EVENTS)
 
 

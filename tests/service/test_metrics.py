@@ -24,21 +24,17 @@ from tests.service.doubles import STATS
 
 
 def samples(text: str | bytes) -> dict[str, float]:
-    content = text.decode() if isinstance(text, bytes) else text
-    return {
-        f"{sample.name}{{{','.join(f'{name}={value}' for name, value in sorted(sample.labels.items()))}}}".replace(
-            "{}", ""
-        ): sample.value
-        for family in text_string_to_metric_families(content)
-        for sample in family.samples
-    }
+    content, found = text.decode() if isinstance(text, bytes) else text, {}
+    for sample in (sample for family in text_string_to_metric_families(content) for sample in family.samples):
+        labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
+        found[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+    return found
 
 
 def test_what_is_counted_of_a_request() -> None:
     metrics = Metrics()
-    metrics.count_request(
-        "/translate", "POST", 200, 0.3, RequestRecord("c", 10, {Phase.QUEUE: 0.02, Phase.TRANSLATE: 0.2})
-    )
+    record = RequestRecord("c", 10, {Phase.QUEUE: 0.02, Phase.TRANSLATE: 0.2})
+    metrics.count_request("/translate", "POST", 200, 0.3, record)
     metrics.count_request("/translate", "POST", 200, 0.5, RequestRecord("c", 5))
     metrics.count_request("", "BREW", 404, 0.001, RequestRecord())
     found = samples(metrics.text())
@@ -56,8 +52,8 @@ def test_what_is_counted_of_a_request() -> None:
 FLEET = (
     *("pending_requests", "queued_texts", "running_texts", "texts_finished_total", "texts_failed_total"),
     *("requests_cancelled_total", "requests_expired_total", "requests_refused_total", "worker_restarts_total"),
-    *("reloads_total", "reloads_refused_total", "decoder_steps_total", "decoder_rows_total", "source_tokens_total"),
-    *("target_tokens_total", "workers", "workers_ready"),
+    *("reloads_total", "reloads_refused_total", "workers", "workers_ready"),
+    *("decoder_steps_total", "decoder_rows_total", "source_tokens_total", "target_tokens_total"),
 )
 
 
@@ -69,7 +65,7 @@ def test_what_the_fleet_and_the_cache_count() -> None:
     metrics.sample(FLEET_METRICS, lambda: stats[-1])
     metrics.sample(CACHE_METRICS, lambda: cache)
     counts = samples(metrics.text())
-    assert [counts[f"mt_{name}"] for name in FLEET] == [*range(1, 13), 36, 14, 15, 2, 1]
+    assert [counts[f"mt_{name}"] for name in FLEET] == [*range(1, 14), 20, 60, 21, 22]
     assert [counts[f"mt_cache_{name}_total"] for name in ("hits", "joined", "misses")] == [1, 2, 3]
     stats.append(replace(STATS, refused=80))
     assert samples(metrics.text())["mt_requests_refused_total"] == 80

@@ -140,12 +140,8 @@ def test_reload(application: Application) -> None:
     refused = client.post("/admin/reload", headers=bearer(ADMIN))
     assert refused.status_code == ReloadRefused.status and "m/config.json is no JSON" in refused.json()["error"]
     models.failure = None
-    assert client.post("/admin/reload", headers=bearer(ADMIN)).json() == {
-        "models": [
-            {"name": "words-en-de", "version": "2", "changed": True},
-            {"name": "words-de-fr", "version": "2", "changed": True},
-        ]
-    }
+    reloaded = [{"name": f"words-{way}", "version": "2", "changed": True} for way in ("en-de", "de-fr")]
+    assert client.post("/admin/reload", headers=bearer(ADMIN)).json() == {"models": reloaded}
     models.revision = 1
 
 
@@ -246,10 +242,8 @@ def test_rates_hold_back_work_and_never_probes() -> None:
 
 
 def probe(port: int, host: str = "127.0.0.1") -> subprocess.CompletedProcess[str]:
-    settings = environment({"MT_PORT": str(port), "MT_HOST": host})
-    return subprocess.run(
-        [sys.executable, "-m", "service.probe"], cwd=ROOT, env=settings, capture_output=True, text=True
-    )
+    settings, command = environment({"MT_PORT": str(port), "MT_HOST": host}), [sys.executable, "-m", "service.probe"]
+    return subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True)
 
 
 def test_the_probe_of_a_container() -> None:

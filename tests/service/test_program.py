@@ -137,9 +137,8 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
 
 def test_every_model_that_cannot_be_served_is_named_and_none_is_run(tmp_path: Path) -> None:
     canary = b"cos\nsystem\n(S'touch " + os.fsencode(tmp_path / "canary") + b"'\ntR."
-    models = [
-        Path(shutil.copytree(FROZEN, tmp_path / name / "model")) for name in ("cut", "pickle", "link", "pipe", "zero")
-    ]
+    names = ("cut", "pickle", "link", "pipe", "zero")
+    models = [Path(shutil.copytree(FROZEN, tmp_path / name / "model")) for name in names]
     os.truncate(models[0] / "model.safetensors", 1000)
     (models[1] / "model.safetensors").write_bytes(canary)
     (models[2] / "model.safetensors").unlink()

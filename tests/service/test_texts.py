@@ -103,9 +103,8 @@ def ask_for_all(client: httpx.Client, text: str) -> None:
     """A stream, detection, alternatives, ranges within both texts, and terms that the text itself is."""
     streamed = {"q": text, "source": "en", "target": "de", "stream": True}
     response = client.post("/translate", content=json.dumps(streamed), headers={"Content-Type": "application/json"})
-    *segments, done = [
-        json.loads(line.removeprefix("data: ")) for line in response.text.split("\n") if line.startswith("data: ")
-    ]
+    lines = [line for line in response.text.split("\n") if line.startswith("data: ")]
+    *segments, done = [json.loads(line.removeprefix("data: ")) for line in lines]
     assert "".join(segment["translatedText"] for segment in segments) == done["translatedText"]
     more = {"alternatives": 2, "quality": True, "segments": True, "alignment": True}
     terms = {"glossary": {"dog": "Hund"}, "do_not_translate": ["the cat"]}
@@ -132,10 +131,9 @@ def test_a_sentence_that_stays_is_listed_on_request(client: httpx.Client) -> Non
     text = f"{WAIT} Привет, мир."
     body = {"q": text, "source": "en", "target": "de", "untranslated": True}
     expected = ["Привет, мир."]
-    answers = [client.post("/translate", json=body | {"format": format}).json() for format in ("text", "html")]
-    assert [(answer["translatedText"], answer["untranslated"]) for answer in answers] == [
-        (f"{WARTEN} Привет, мир.", expected)
-    ] * 2
+    for format in ("text", "html"):
+        answer = client.post("/translate", json=body | {"format": format}).json()
+        assert (answer["translatedText"], answer["untranslated"]) == (f"{WARTEN} Привет, мир.", expected)
     segments = client.post("/translate", json=body | {"segments": True}).json()["segments"]
     assert [segment.get("untranslated") for segment in segments] == [None, expected]
     deepl = {"text": [text, WAIT], "target_lang": "DE", "source_lang": "EN", "show_untranslated": True}

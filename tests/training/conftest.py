@@ -127,14 +127,9 @@ class Place:
 
     def start(self, command: list[str]) -> subprocess.Popen[str]:
         search_path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        return subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": search_path, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        env = {**os.environ, "PYTHONPATH": search_path, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.folder, env=env, stdout=pipe, stderr=pipe, text=True)
 
     def here(self, main: Callable[[Sequence[str]], int], *arguments: str, status: int = 0) -> str:
         """What the `main` of a script says on stderr, run in this process; fails the test if its status is another.

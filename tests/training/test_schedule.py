@@ -95,9 +95,8 @@ def test_a_rate_that_does_not_reach_its_peak_is_reported(values: dict[str, Any],
 def test_the_warning_is_given_when_no_update_has_the_peak_and_its_values_fit(
     maximum: int, warmup: int | None, falling: int | None, schedule: Literal["noam", "inverse_sqrt"]
 ) -> None:
-    config = TrainingConfig(
-        max_updates=maximum, warmup_updates=warmup, cooldown_updates=falling, schedule=schedule, learning_rate=1.0
-    )
+    lengths = {"max_updates": maximum, "warmup_updates": warmup, "cooldown_updates": falling}
+    config = TrainingConfig.model_validate({**lengths, "schedule": schedule, "learning_rate": 1.0})
     rising = warmup_updates(config, 0)
     peak = learning_rate(rising, config, 64, rising)
     updates = range(1, maximum + 1)

@@ -14,16 +14,8 @@ from mt.training.optimizer import Muon
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
 from tests.weights import load_weights, save_weights
 
-PROGRESS = Progress(
-    updates=3,
-    position=Position(epoch=2, update=5),
-    seconds=1.5,
-    skipped=1,
-    best_score=12.25,
-    best_update=2,
-    stale_validations=4,
-    before={"valid_loss": 2.5},
-)
+BEST = {"best_score": 12.25, "best_update": 2, "stale_validations": 4, "before": {"valid_loss": 2.5}}
+PROGRESS = Progress(updates=3, position=Position(epoch=2, update=5), seconds=1.5, skipped=1, **BEST)  # type: ignore[arg-type]
 
 
 def new_state(seed: int, updates: int = 0, muon: bool = False) -> RunState:
@@ -64,12 +56,8 @@ def same(a: RunState, b: RunState) -> bool:
 
 
 def kept(state: RunState) -> list[dict[str, torch.Tensor]]:
-    return [
-        optimizer.state[parameter]
-        for optimizer in state.optimizers
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-    ]
+    groups = [(optimizer, group) for optimizer in state.optimizers for group in optimizer.param_groups]
+    return [optimizer.state[parameter] for optimizer, group in groups for parameter in group["params"]]
 
 
 def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
@@ -91,9 +79,8 @@ def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
     path, _ = saved(tmp_path / "muon", muon=True)
     moments = load_weights(path / "optimizer.safetensors")
     assert {name for name in moments if name.startswith("momentum.")} == {"momentum.0.weight", "momentum.2.weight"}
-    assert {name for name in moments if name.startswith("step.")} == {
-        *("step.0.bias", "step.1.weight", "step.1.bias", "step.2.bias")
-    }
+    steps = {name.removeprefix("step.") for name in moments if name.startswith("step.")}
+    assert steps == {"0.bias", "1.weight", "1.bias", "2.bias"}
 
 
 def test_a_checkpoint_of_another_corpus_is_refused(tmp_path: Path) -> None:

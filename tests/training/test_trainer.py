@@ -235,9 +235,7 @@ def test_a_run_that_is_killed_loses_minutes_at_most(
 def test_a_run_leaves_metrics_curves_events_and_a_last_checkpoint(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer("run", "training.validate_every=15", "training.save_every=7")
     assert train(trainer) is True
-    assert [path.name for path in sorted((trainer.run / "checkpoints").iterdir())] == [
-        f"{update:08d}" for update in (14, 15, 21, 28, 30)
-    ]
+    assert sorted(int(path.name) for path in (trainer.run / "checkpoints").iterdir()) == [14, 15, 21, 28, 30]
     assert (trainer.run / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert next((trainer.run / "tensorboard").iterdir()).name.startswith("events")
     assert [(record["update"], *record) for record in metrics(trainer.run)] == [

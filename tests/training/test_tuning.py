@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -68,13 +69,9 @@ def write_old(folder: Path, directions: tuple[str, ...], marks: tuple[str, ...] 
     tagged = languages if len(directions) > 1 else ()
     tokenizer = Tokenizer(train_tokenizer(WORDS * 9, vocabulary_size=330, languages=tagged, source_tags=marks))
     config = ModelConfig(encoder_layers=2, decoder_layers=1, d_model=16, d_ff=24, heads=2, max_length=64)
-    description = Description(
-        name="old",
-        directions=parsed,
-        vocabulary_size=len(tokenizer),
-        model=config,
-        decoding=DecodingConfig(beam_size=2, max_length_factor=1.5, max_length_offset=3),
-    )
+    search = DecodingConfig(beam_size=2, max_length_factor=1.5, max_length_offset=3)
+    facts: dict[str, Any] = {"directions": parsed, "vocabulary_size": len(tokenizer), "model": config}
+    description = Description(name="old", decoding=search, **facts)
     save_model(folder, LoadedModel(Transformer(config, len(tokenizer)), tokenizer, description), OLD_CARD)
     return folder
 
@@ -142,19 +139,13 @@ def test_all_that_would_change_the_model_is_refused_at_once(read: Read) -> None:
     assert "model.heads" not in said, "it is what the model has"
     assert "model.positions is unknown" in said, "only imported models have other positions"
     assert "tuning.directions is read from the directory of the model to tune; remove it" in said
-    problem = (
-        "tokenizer.vocabulary_size is set, but the model to tune has a tokenizer; accepted: only tokenizer.dropout"
-    )
-    assert problem in said
+    assert "tokenizer.vocabulary_size is set, but the model to tune has a tokenizer; accepted: only tokenizer.d" in said
     assert "training.lerning_rate is unknown" in said
 
 
 def test_what_the_model_cannot_do_is_refused_at_once(read: Read, tmp_path: Path) -> None:
-    said = refused(
-        read,
-        *('data.directions=["en-de", "de-en"]', 'tuning.frozen=["encoder.layer.*", "decoder.norm.weight"]'),
-        "model.d_ff=7",
-    )
+    frozen = 'tuning.frozen=["encoder.layer.*", "decoder.norm.weight"]'
+    said = refused(read, 'data.directions=["en-de", "de-en"]', frozen, "model.d_ff=7")
     assert "data.directions: de-en; accepted: the model's directions, en-de" in said
     assert "tuning.frozen: 'encoder.layer.*' matches no parameter (did you mean encoder.layers.*?)" in said
     assert "decoder.norm.weight" not in said
@@ -167,15 +158,13 @@ def test_what_the_model_cannot_do_is_refused_at_once(read: Read, tmp_path: Path)
     assert "training.max_updates = 0" in said
 
 
-def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, place: Path, tmp_path: Path) -> None:
+def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, make: Make, tmp_path: Path) -> None:
     write_old(tmp_path / "tagged", ("en-de", "en-fr"))
-    recipe = read(f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-en"]')
-    assert recipe.directions.to_config() == ["en-de", "en-fr", "de-en"]
-    data = prepared(recipe, place)
-    trainer = Trainer(recipe, data, tmp_path, torch.device("cpu"), World())
-    assert trainer.batches.tags == [[data.tokenizer.tag_id("en")]], "as it reads sources of several directions"
+    trainer = make("run", f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-en"]')
+    assert trainer.batches.tags == [[trainer.data.tokenizer.tag_id("en")]], "as it reads sources of several directions"
     description = trainer.describe()
-    assert isinstance(description, Description) and description.directions == recipe.directions
+    assert isinstance(description, Description)
+    assert description.directions.to_config() == ["en-de", "en-fr", "de-en"]
     assert not description.normalised_text, "the text of the model to tune was not normalised"
     assert description.source_length == COVERED_LENGTH, "the model to tune was trained on longer sources"
     said = refused(read, f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-cs"]')
@@ -183,21 +172,16 @@ def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, p
     assert f"de-cs; accepted: the model's directions, {languages}" in said
 
 
-def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Path) -> None:
+def test_a_mark_is_one_that_the_model_has(read: Read, make: Make, tmp_path: Path) -> None:
     tagged = "{path='valid.{language}', source_tag='bt'}, {path='test.{language}', source_tag='mt'}"
     back = f"data.train=['train.{{language}}', {tagged}]"
     said = refused(read, back)
     assert "data.train: source_tag bt, mt, which the model's tokenizer lacks; accepted: none" in said
     write_old(tmp_path / "marked", ("en-de",), ("bt", "noised"))
     said = refused(read, back, f"tuning.model='{tmp_path / 'marked'}'")
-    assert (
-        "data.train: source_tag mt, which the model's tokenizer lacks; accepted: source tags of the model to tune, bt"
-        in said
-    )
-    recipe = read(back.replace("'mt'", "'noised'"), f"tuning.model='{tmp_path / 'marked'}'")
-    data = prepared(recipe, place)
-    trainer = Trainer(recipe, data, tmp_path, torch.device("cpu"), World())
-    bt, noised = map(data.tokenizer.source_tag_id, ("bt", "noised"))
+    assert "data.train: source_tag mt, which the model's tokenizer lacks; accepted: source tags of the model to" in said
+    trainer = make("run", back.replace("'mt'", "'noised'"), f"tuning.model='{tmp_path / 'marked'}'")
+    bt, noised = map(trainer.data.tokenizer.source_tag_id, ("bt", "noised"))
     assert trainer.batches.source_tags == [[], [bt], [noised]]
     said = refused(read, "tuning.monitor=[{path='test.{language}', weight=2}]")
     assert "tuning.monitor: test.{language}: weight, source_tag, variants and directions can be set only in" in said
@@ -226,9 +210,8 @@ def test_training_begins_with_the_model_and_leaves_alone_what_is_frozen(make: Ma
     changed = {name for name in old if not torch.equal(now[name], old[name])}
     assert changed, "something is trained"
     assert all(name.startswith("decoder.") for name in changed)
-    assert {name for name in old if name.startswith("decoder.")} - changed <= {
-        name for name in old if name.endswith("key.bias")
-    }, "a key's bias changes no softmax"
+    same = {name for name in old if name.startswith("decoder.")} - changed
+    assert all(name.endswith("key.bias") for name in same), "a key's bias changes no softmax"
 
     newest = trainer.checkpoints / "00000004"
     assert load_weights(newest / "model.safetensors").keys() == old.keys()
@@ -243,9 +226,8 @@ def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixt
     before = trainer.progress.before
     name = "monitor_loss:test.{language}"
     records = metrics(trainer.run)
-    assert [(record["update"], *record) for record in records] == [
-        (update, "update", "valid_loss", "valid_bleu", name) for update in (0, 4)
-    ]
+    assert [record["update"] for record in records] == [0, 4]
+    assert all([*record] == ["update", "valid_loss", "valid_bleu", name] for record in records)
     assert trainer.progress.before == {key: value for key, value in records[0].items() if key != "update"}
     assert records[0][name] != records[1][name]
     assert f"monitored loss: test.{{language}} {records[1][name]:.3f}" in capsys.readouterr().err

@@ -117,9 +117,8 @@ def test_shortlists_that_do_not_limit(target_library: ctypes.CDLL, options: Sear
     assert_same(translate(model, sources, options, shortlist=by_source), plain)
 
     rare = tuple(sorted({source[0] for source in sources[:3]} - {EOS}))
-    limited, found = (
-        translate(model, sources, options, shortlist=some_shortlist(300, 30, 3, rare=ids)) for ids in ((), rare)
-    )
+    shortlists = [some_shortlist(300, 30, 3, rare=ids) for ids in ((), rare)]
+    limited, found = (translate(model, sources, options, shortlist=each) for each in shortlists)
     free = [bool(set(rare) & set(source)) for source in sources]
     assert 2 <= sum(free) < 12 and all(a != b for a, b in zip(plain, limited, strict=True))
     assert found == [a if whole else b for a, b, whole in zip(plain, limited, free, strict=True)]  # to the last bit

@@ -69,14 +69,9 @@ def test_all_that_does_not_fit_is_named_at_once(small_model: Path, several_direc
     with pytest.raises(ModelError) as caught:
         Translator.load(small_model, "cpu", others=[small_model, french, several_directions])
     told = str(caught.value).splitlines()
-    assert told[0].startswith(
-        f"these models cannot form an ensemble with {small_model}; accepted: the same tokenizer and directions"
-    )
-    assert told[1:] == [
-        f"  - {french} has another tokenizer",
-        f"  - {french} translates en-fr, not en-de",
-        f"  - {several_directions} has another tokenizer",
-        f"  - {several_directions} translates en-de, en-fr, fr-de, not en-de",
-    ]
+    assert told[0].startswith(f"these models cannot form an ensemble with {small_model}; accepted: the same tokenizer")
+    for each, directions in ((french, "en-fr"), (several_directions, "en-de, en-fr, fr-de")):
+        assert f"  - {each} has another tokenizer" in told
+        assert f"  - {each} translates {directions}, not en-de" in told
     with pytest.raises(ModelError, match=r"nowhere: no model here"):
         Translator.load(small_model, "cpu", others=[tmp_path / "nowhere"])

@@ -35,13 +35,10 @@ def answering(probability: float) -> TableScorer:
     return TableScorer(table)
 
 
-def pair(source: str) -> CalibrationPair:
-    return CalibrationPair(direction="en-de", source=source, target="")
-
-
 def test_the_divergence_by_hand() -> None:
     loaded = load_model(FROZEN)
-    pairs = [loaded.encode_pair(pair(source)) for source in ("", "a dog", "a dog, a dog")]
+    texts = ("", "a dog", "a dog, a dog")
+    pairs = [loaded.encode_pair(CalibrationPair(direction="en-de", source=text, target="")) for text in texts]
     expected = 0.9 * math.log(0.9 / 0.6) + 0.1 * math.log(0.1 / 0.4)
     found = divergence(answering(0.9), answering(0.6), pairs, 512)
     assert found.sentences == 3

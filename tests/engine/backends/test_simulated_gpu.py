@@ -4,6 +4,7 @@ import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -15,7 +16,6 @@ from mt.decoding.options import SpecialIds
 from mt.decoding.scorer import EnsembleScorer, ModelScorer
 from mt.engine.backends.cuda import GraphDecoder
 from mt.engine.backends.memory import memory_cells
-from mt.engine.backends.protocol import BatchDecoder
 from mt.engine.backends.static_batch import GraphLimits, StaticEncoder, program_slots
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
@@ -35,10 +35,8 @@ from tests.simulated_device import simulated as simulated
 
 
 def graph_decoder(model: Transformer, simulated: SimulatedDevice, **limits: int) -> GraphDecoder:
-    graphs = SimulatedGraphs(simulated)
-    return GraphDecoder(
-        model.to(simulated.device), SpecialIds(), simulated.device, graphs, GraphLimits(**{"rows": 32, **limits})
-    )
+    graphs, device = SimulatedGraphs(simulated), simulated.device
+    return GraphDecoder(model.to(device), SpecialIds(), device, graphs, GraphLimits(**{"rows": 32, **limits}))
 
 
 @pytest.mark.parametrize(("norm", "most"), [("post", 107), ("pre", 108)])
@@ -134,8 +132,9 @@ def test_an_engine_survives_a_full_memory(simulated: SimulatedDevice) -> None:
 
 
 def test_an_engine_does_not_survive_a_failed_accelerator(simulated: SimulatedDevice) -> None:
-    requests = ask([(source, PLAIN, ()) for source in sources(3)])
-    for decoder in decoders_of(tiny(), simulated):
+    requests, model = ask([(source, PLAIN, ()) for source in sources(3)]), tiny()
+    graphs = graph_decoder(model, simulated)
+    for decoder in (graphs, SearchDecoder(ModelScorer(model, device=simulated.device))):
         engine = Engine(decoder)
         for request in requests:
             engine.submit(request)
@@ -147,11 +146,6 @@ def test_an_engine_does_not_survive_a_failed_accelerator(simulated: SimulatedDev
         with pytest.raises(torch.AcceleratorError):
             engine.step()
         simulated.broken = False
-
-
-def decoders_of(model: Transformer, simulated: SimulatedDevice) -> list[BatchDecoder]:
-    scorer = ModelScorer(model.to(simulated.device), device=simulated.device)
-    return [graph_decoder(model, simulated), SearchDecoder(scorer)]
 
 
 def test_what_the_limits_admit_fits_in_memory() -> None:
@@ -191,11 +185,9 @@ def loaded(folder: Path, simulated: SimulatedDevice | None = None) -> LoadedMode
 
 
 def test_glossaries_and_alignments_on_the_device_equal_the_cpu(small_model: Path, simulated: SimulatedDevice) -> None:
-    text = ["The dog sees the cat."]
-    expected, found = (
-        Translator(model).translate_many(text, glossary={"dog": "Köter"}, alignment=True)
-        for model in (loaded(small_model), loaded(small_model, simulated))
-    )
+    text, models = ["The dog sees the cat."], [loaded(small_model), loaded(small_model, simulated)]
+    options: dict[str, Any] = {"glossary": {"dog": "Köter"}, "alignment": True}
+    expected, found = (Translator(model).translate_many(text, **options) for model in models)
     assert "Köter" in found[0].text
     assert [each.text for each in found] == [each.text for each in expected]
     assert [each.sentences[0].links for each in found] == [each.sentences[0].links for each in expected]
@@ -213,10 +205,8 @@ def test_ensembles_and_scores_on_the_device_equal_the_cpu(small_model: Path, sim
     assert_same(results[1], results[0])
     assert scores[1] == pytest.approx(scores[0], abs=1e-4)
     [direction] = loaded(small_model).description.directions
-    expected, found = (
-        PairScorer(model).score(["The dog sees the cat."], ["a cat."], direction)
-        for model in (loaded(small_model), loaded(small_model, simulated))
-    )
+    pairs = [PairScorer(model) for model in (loaded(small_model), loaded(small_model, simulated))]
+    expected, found = (scorer.score(["The dog sees the cat."], ["a cat."], direction) for scorer in pairs)
     assert found[0].log_probability == pytest.approx(expected[0].log_probability, abs=1e-4)
 
 

@@ -55,13 +55,9 @@ def test_every_method_and_option_of_deepl_has_a_row() -> None:
     for name, method in inspect.getmembers(deepl.DeepLClient, inspect.isfunction):
         if name.startswith("_"):
             continue
-        missing += [] if (name, "") in rows else [name]
-        options = inspect.signature(method).parameters.values()
-        missing += [
-            f"{name} {option.name}"
-            for option in options
-            if option.default is not option.empty and (name, option.name) not in rows
-        ]
+        parameters = inspect.signature(method).parameters.values()
+        options = ["", *(option.name for option in parameters if option.default is not option.empty)]
+        missing += [f"{name} {option}" for option in options if (name, option) not in rows]
     assert missing == []
 
 
@@ -91,11 +87,6 @@ def test_the_page_is_up_to_date() -> None:
 def test_deepl_node(world: World) -> None:
     script = Path(__file__).with_name("deepl_node.cjs")
     environment = {**os.environ, "NODE_PATH": NODE_MODULES}
-    done = subprocess.run(
-        ["node", str(script), world.url, world.key, world.memory, str(world.folder)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = ["node", str(script), world.url, world.key, world.memory, str(world.folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [row[:3] for row in node_rows()]

@@ -15,10 +15,9 @@ EN_DE = Direction("en", "de")
 def test_terms_with_their_languages(tmp_path: Path) -> None:
     file = tmp_path / "terms.csv"
     file.write_text('\ufeffstation,Halt,en,de\n\n"Acme, Inc.",Acme,deu,pt-BR\nstation,Halt,en,de\n', encoding="utf-8")
-    assert read_offered(file, 2) == (
-        {EN_DE: Terms((("station", "Halt"),)), Direction("de", "pt"): Terms((("Acme, Inc.", "Acme"),))},
-        {EN_DE: 1, Direction("de", "pt"): 3},
-    )
+    other = Direction("de", "pt")
+    terms = {EN_DE: Terms((("station", "Halt"),)), other: Terms((("Acme, Inc.", "Acme"),))}
+    assert read_offered(file, 2) == (terms, {EN_DE: 1, other: 3})
 
 
 GERMAN = "Straße;street;de;en\r\nAcme, Inc.;Acme;de;en\r\n;;;\r\n"

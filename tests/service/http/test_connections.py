@@ -79,9 +79,8 @@ class Service(AppThread):
             return "done"
 
         install_error_handlers(app)
-        install_middleware(
-            app, Settings(model=(Path("unused"),), read_timeout_seconds=self.seconds), Metrics(), RequestGate()
-        )
+        settings = Settings(model=(Path("unused"),), read_timeout_seconds=self.seconds)
+        install_middleware(app, settings, Metrics(), RequestGate())
         return app
 
     @property

@@ -200,9 +200,8 @@ async def test_limits_of_a_request(messages: list[Message], headers: list[tuple[
 
 async def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
     large = FORM_BYTES + 1
-    settings = Settings(
-        model=(Path("m"),), max_body_bytes=large, max_file_bytes=large + 1, max_buffered_bytes=3 * large
-    )
+    limits: dict[str, Any] = {"max_body_bytes": large, "max_file_bytes": large + 1, "max_buffered_bytes": 3 * large}
+    settings = Settings(model=(Path("m"),), **limits)
     holding, release = list[int](), asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

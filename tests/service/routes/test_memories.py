@@ -38,9 +38,8 @@ def headers(native: Application) -> dict[str, str]:
 
 def put(native: Application, file: str, content: str | bytes, status: int = 200, **fields: str) -> Any:
     form = {"source": "en", "target": "de", "api_key": native.keys["rich"], **fields}
-    response = native.client.put(
-        "/memories", files={"file": (file, content.encode() if isinstance(content, str) else content)}, data=form
-    )
+    data = content.encode() if isinstance(content, str) else content
+    response = native.client.put("/memories", files={"file": (file, data)}, data=form)
     assert response.status_code == status, response.text
     return response.json()
 
@@ -245,9 +244,8 @@ def test_a_caller_has_a_number_of_suggestions(native: Application, monkeypatch: 
 def offering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     glossary = tmp_path_factory.mktemp("offered") / "terms.csv"
     glossary.write_text("station,Bahnhof,en,de\ngare,Bahnhof,fr,de\ndog,chien,en,fr\n", encoding="utf-8")
-    with Application(
-        {"en-de": upper, "fr-de": upper}, page_memories=("suggestions", "house"), page_glossary=glossary
-    ) as running:
+    offered: dict[str, Any] = {"page_memories": ("suggestions", "house"), "page_glossary": glossary}
+    with Application({"en-de": upper, "fr-de": upper}, **offered) as running:
         yield running
 
 

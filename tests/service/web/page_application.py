@@ -66,9 +66,8 @@ def attention(sentence: SentenceTranslation) -> AttentionMap:
 def described(sentence: SentenceTranslation, options: TranslateOptions) -> SentenceTranslation:
     """What the page shows of a sentence besides its text."""
     words = sentence.source.lower()
-    quality = min(
-        (value for word, value in QUALITIES.items() if word in words.split() or f"{word}." in words), default=0.88
-    )
+    qualities = (value for word, value in QUALITIES.items() if word in words.split() or f"{word}." in words)
+    quality = min(qualities, default=0.88)
     unfamiliar = "mortgage" in words
     return replace(
         sentence,

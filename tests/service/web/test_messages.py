@@ -14,9 +14,8 @@ Message = str | dict[str, str]
 
 HTML = (WEB / "index.html").read_text(encoding="utf-8")
 MODULES = {path.name: path.read_text(encoding="utf-8") for path in sorted((WEB / "modules").glob("*.js"))}
-MESSAGES: dict[str, dict[str, Message]] = {
-    path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted((WEB / "messages").glob("*.json"))
-}
+FILES = sorted((WEB / "messages").glob("*.json"))
+MESSAGES: dict[str, dict[str, Message]] = {path.stem: json.loads(path.read_text("utf-8")) for path in FILES}
 SPOKEN = ("alt", "aria-label", "content", "placeholder", "title")  # attributes that a reader sees or hears
 CODE = re.compile(  # literals behind these words are not for readers
     r"(?:class: |className = |key [!=]== |key\[|(?:includes|closest|querySelector|matchMedia|load|save)\(|ization: )"
@@ -31,12 +30,6 @@ def forms(message: Message) -> list[str]:
 
 def fields(message: Message) -> set[str]:
     return {name for form in forms(message) for name in re.findall(r"{(\w+)}", form)}
-
-
-def used() -> set[str]:
-    """Every quoted name of a message in the page."""
-    names = "|".join(map(re.escape, MESSAGES["en"]))
-    return {name for text in (HTML, *MODULES.values()) for name in re.findall(rf'"({names})"', text)}
 
 
 def texts_of_code(code: str) -> list[str]:
@@ -87,7 +80,9 @@ def test_languages_have_the_same_messages_and_fields(language: str) -> None:
 
 
 def test_every_message_is_used_and_every_used_message_exists() -> None:
-    assert used() == set(MESSAGES["en"])
+    names = "|".join(map(re.escape, MESSAGES["en"]))
+    used = {name for text in (HTML, *MODULES.values()) for name in re.findall(rf'"({names})"', text)}
+    assert used == set(MESSAGES["en"])
     named = re.findall(r'data-message(?:-[a-z-]+)?="([^"]+)"', HTML)
     named += [name for code in MODULES.values() for name in re.findall(r'localized\("([^"]+)"', code)]
     assert set(named) <= set(MESSAGES["en"])

@@ -502,9 +502,8 @@ def test_words_that_are_not_translated_are_marked_and_named(visit: Open) -> None
     expect(sentence.locator(".untranslated")).to_have_text("Zyklon")
     expect(sentence.locator(".untranslated")).to_have_css("font-style", "italic")  # lines state the confidence
     assert seen.notes(sentence) == ["Confidence 88 of 100. Not translated: Zyklon"]
-    named = seen.page.evaluate(
-        "import('./web/modules/confidence.js').then((module) => module.describeUntranslated(['שלום '.repeat(40)]))"
-    )
+    describe = "(module) => module.describeUntranslated(['שלום '.repeat(40)])"
+    named = seen.page.evaluate(f"import('./web/modules/confidence.js').then({describe})")
     assert named.count("\u2068") == named.count("\u2069") == 2  # cut before it is isolated
     expect(seen.page.locator("#confidence")).to_have_text("Not translated: Zyklon")
     expect(seen.page.locator("#legend")).to_have_text("not translated", use_inner_text=True)
@@ -576,11 +575,8 @@ def test_sentences_from_the_memory_say_so(visit: Open) -> None:
     assert seen.asked[-1]["memory_threshold"] == 70
     sentences = seen.page.locator("#output .sentence")
     similar = "Adapted from a similar sentence of the memory (86% match): check it. Confidence 88 of 100, less sure"
-    assert seen.notes(sentences) == [
-        "From the translation memory. Confidence 100 of 100",
-        similar,
-        "Confidence 88 of 100",
-    ]
+    exact = "From the translation memory. Confidence 100 of 100"
+    assert seen.notes(sentences) == [exact, similar, "Confidence 88 of 100"]
     signs = sentences.evaluate_all("all => all.map(each => getComputedStyle(each, '::after').content)")
     assert [sign[:3] for sign in signs] == ['"="', '"≈"', "non"]
     legend = re.compile(r"^\s*less sure\s*from the memory\s*adapted from the memory\s*$")
@@ -981,12 +977,8 @@ def test_accessibility(visit: Open, application: PageApplication, scheme: str, w
     def check(state: str) -> None:
         found = seen.page.evaluate("axe.run()")
         assert found["passes"]
-        serious = [
-            (state, each["id"], [node["html"] for node in each["nodes"]])
-            for each in found["violations"]
-            if each["impact"] in ("serious", "critical")
-        ]
-        assert serious == []
+        serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+        assert [(state, each["id"], [node["html"] for node in each["nodes"]]) for each in serious] == []
 
     check("empty")
     seen.type(f"{TEXT} Cat and dog.", f"{TRANSLATION} Katze und Hund.")

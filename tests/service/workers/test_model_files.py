@@ -189,10 +189,8 @@ async def test_the_starter_model_leaves_for_any_models_which_take_over_its_reque
         assert len(directions(fleet)) == 6
         with pytest.raises(ReloadRefused, match="holds no model"):
             await fleet.reload()
-        requests = [
-            asyncio.create_task(fleet.translate([SourceText("The dog.")], TranslateOptions(direction)))
-            for direction in (EN_DE, EN_FR, Direction("fr", "de"))
-        ]
+        asked = map(TranslateOptions, (EN_DE, EN_FR, Direction("fr", "de")))
+        requests = [asyncio.create_task(fleet.translate([SourceText("The dog.")], each)) for each in asked]
         await until(lambda: fleet.stats().running == 3)
         for name, direction in (("german", "en-de"), ("russian", "en-ru"), ("french", "en-fr")):
             write_model(models / name, [direction])

@@ -75,23 +75,15 @@ def without_pieces(translation: Translation) -> Translation:
 
 def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Path) -> None:
     translator = Translator.load(small_model, "cpu")
-    options, direction = translator.options, Direction("en", "de")
+    direction = Direction("en", "de")
     expected, two = (translator.translate_many([text])[0] for text in ("The dog sees the cat.", "The dog. The cat."))
-    order = TranslateOptions(direction)
-    said = talk(
-        small_model,
-        translator,
-        [
-            Translate(1, SourceText("The dog sees the cat."), order),
-            Translate(2, SourceText(" "), order),
-            Translate(3, SourceText("The dog sees the cat."), TranslateOptions(Direction("de", "en"))),
-            Translate(4, SourceText("The dog. The cat."), order),
-            Cancel(77),
-            Ping(),
-        ],
-    )
+    order, other = TranslateOptions(direction), TranslateOptions(Direction("de", "en"))
+    asked = [("The dog sees the cat.", order), (" ", order), ("The dog.", other), ("The dog. The cat.", order)]
+    messages = [Translate(id, SourceText(text), options) for id, (text, options) in enumerate(asked, start=1)]
+    said = talk(small_model, translator, [*messages, Cancel(77), Ping()])
     assert isinstance(said[0], Ready) and said[0].no_gpu and said[0].capacity > 1
-    assert (list(said[0].directions), said[0].options, said[0].devices) == ([direction], options, ("cpu",))
+    assert (list(said[0].directions), said[0].options) == ([direction], translator.options)
+    assert said[0].devices == ("cpu",)
     assert said[0].version == model_digest(small_model)
     assert isinstance(said[1], TextDone) and without_pieces(said[1].translation) == without_pieces(expected)
     assert isinstance(said[2], TextDone) and said[2].translation.text == " "

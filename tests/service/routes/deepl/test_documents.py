@@ -23,12 +23,6 @@ def upload(client: deepl.DeepLClient, content: str | bytes = "the dog.", **optio
     return client.translate_document_upload(content, **{"filename": "a.txt", "target_lang": "DE", **options})
 
 
-def download(client: deepl.DeepLClient, handle: deepl.DocumentHandle) -> bytes:
-    written = io.BytesIO()
-    client.translate_document_download(handle, written)
-    return written.getvalue()
-
-
 def test_a_memory_file_gets_the_language_of_the_target(client: deepl.DeepLClient, tmp_path: Path) -> None:
     (tmp_path / "a.tmx").write_text(memory('<tu><tuv xml:lang="en"><seg>the dog.</seg></tuv></tu>'))
     status = client.translate_document_from_filepath(tmp_path / "a.tmx", tmp_path / "b.tmx", target_lang="PT-BR")

@@ -26,10 +26,10 @@ JOBS = "/v3/translation_memories/jobs"
 
 
 def tmx(*units: dict[str, str], header: str = 'srclang="en"') -> str:
-    variants = (
-        "".join(f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in unit.items()) for unit in units
-    )
-    return f'<tmx version="1.4"><header {header}/><body>{"".join(f"<tu>{each}</tu>" for each in variants)}</body></tmx>'
+    body = ""
+    for unit in units:
+        body += "".join(["<tu>", *(f'<tuv xml:lang="{a}"><seg>{b}</seg></tuv>' for a, b in unit.items()), "</tu>"])
+    return f'<tmx version="1.4"><header {header}/><body>{body}</body></tmx>'
 
 
 def imported(client: deepl.DeepLClient, content: str, name: str = "a.tmx", **options: Any) -> Any:

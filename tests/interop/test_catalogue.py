@@ -7,14 +7,8 @@ import pytest
 
 from mt.cli.main import main
 from mt.errors import ModelError
-from mt.interop.catalogue import (
-    NAME,
-    catalogue,
-    find_entry,
-    hub_name,
-    installed_folder,
-    models_folder,
-)
+from mt.interop import catalogue as hub
+from mt.interop.catalogue import catalogue
 from mt.languages import Direction
 
 
@@ -23,7 +17,7 @@ def test_every_entry_is_complete_and_named_once() -> None:
     assert 35 <= len(entries) <= 60
     assert len({entry.name for entry in entries}) == len(entries)
     for entry in entries:
-        assert NAME.fullmatch(entry.repository) and entry.strengths and 10 < entry.parameters < 10_000
+        assert hub.NAME.fullmatch(entry.repository) and entry.strengths and 10 < entry.parameters < 10_000
         assert not entry.licence or re.fullmatch(r"[a-z0-9.-]+", entry.licence)
         if entry.direction:
             assert entry.name.endswith(entry.direction) and entry.directions.to_config() == [entry.direction]
@@ -39,24 +33,24 @@ def test_the_directions_of_multilingual_models() -> None:
 
 def test_names_become_those_of_the_hub() -> None:
     expected = "Helsinki-NLP/opus-mt-en-de"
-    assert [hub_name(name) for name in ("opus-mt-en-de", "hub:opus-mt-en-de", expected)] == [expected] * 3
-    assert hub_name("hub:opus-mt-en-de@refs/pr/3") == f"{expected}@refs/pr/3"
-    assert hub_name("somebody/model@v1") == "somebody/model@v1"
-    assert find_entry("somebody/model") is None
+    assert [hub.hub_name(name) for name in ("opus-mt-en-de", "hub:opus-mt-en-de", expected)] == [expected] * 3
+    assert hub.hub_name("hub:opus-mt-en-de@refs/pr/3") == f"{expected}@refs/pr/3"
+    assert hub.hub_name("somebody/model@v1") == "somebody/model@v1"
+    assert hub.find_entry("somebody/model") is None
     for wrong in ("nothing", "a/b/c", "hub:", "../secret", "a/b@../c"):
         with pytest.raises(ModelError, match="no such folder or model"):
-            hub_name(wrong)
+            hub.hub_name(wrong)
 
 
 def test_the_folder_of_installed_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("MT_MODELS", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
-    assert models_folder() == Path("/data/mt-service/models")
+    assert hub.models_folder() == Path("/data/mt-service/models")
     monkeypatch.setenv("XDG_DATA_HOME", "relative")  # the specification: ignored
-    assert models_folder() == Path.home() / ".local/share/mt-service/models"
+    assert hub.models_folder() == Path.home() / ".local/share/mt-service/models"
     monkeypatch.setenv("MT_MODELS", str(tmp_path))
-    assert models_folder() == tmp_path
-    assert installed_folder("a/b@refs/pr/3", tmp_path) == tmp_path / "a--b@refs--pr--3"
+    assert hub.models_folder() == tmp_path
+    assert hub.installed_folder("a/b@refs/pr/3", tmp_path) == tmp_path / "a--b@refs--pr--3"
 
 
 def test_models_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from deepl.api_data import (
 )
 
 from tests.service.clients.deepl_texts import DOCUMENTS, TEXTS
-from tests.service.clients.rows import EFFECT, Row, World, rows
-from tests.service.clients.stored import TSV, UNIT, glossary, multilingual, store_memory
+from tests.service.clients.rows import EFFECT, TSV, UNIT, Row, World, glossary, multilingual, rows, store_memory
 
 CSV = "dog,Pudel\n"
 NOT_OFFERED = "refused: 404"

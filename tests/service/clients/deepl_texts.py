@@ -7,8 +7,7 @@ from typing import Any
 import deepl
 
 from tests.service.application import single
-from tests.service.clients.rows import EFFECT, NONE, Row, World, rows
-from tests.service.clients.stored import UNIT, glossary
+from tests.service.clients.rows import EFFECT, NONE, UNIT, Row, World, glossary, rows
 
 KEYS = "I saw your dog. You can select your files."  # the model writes du in one, Sie in the other
 LINES = "The dog sleeps.\nThe cat\neats."

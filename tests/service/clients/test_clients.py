@@ -21,8 +21,7 @@ from service.access.database import Database
 from tests.service.clients.deepl_rows import DEEPL_ROWS
 from tests.service.clients.libretranslate_rows import LIBRETRANSLATE_ROWS
 from tests.service.clients.page import PAGE, node_rows, page
-from tests.service.clients.rows import Row, World, observed
-from tests.service.clients.stored import store_memory
+from tests.service.clients.rows import Row, World, observed, store_memory
 
 NODE_MODULES = os.environ.get("MT_TEST_NODE_MODULES", "")  # a folder with the package deepl-node
 

@@ -14,16 +14,8 @@ from structlog.testing import capture_logs
 
 from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
+from service import errors
 from service.access.database import Database
-from service.errors import (
-    CannotTranslate,
-    NotFound,
-    Overloaded,
-    ServiceError,
-    StorageUnavailable,
-    TooManyRequests,
-    Unavailable,
-)
 from service.translation import document_jobs as module
 from service.translation.coroutines import WorkThreads
 from service.translation.document_store import DOCUMENT_BYTES, DocumentStore
@@ -120,7 +112,7 @@ async def test_what_was_not_done_is_begun_anew_and_the_rest_is_there(path: Path,
         await document_jobs.remove(handles[1].id)
         assert await content(path, handles[1].id) == b"TWO."  # the client may not have received it
         pass_time(module.FETCHED_SECONDS)
-        with pytest.raises(NotFound):
+        with pytest.raises(errors.NotFound):
             await content(path, handles[1].id)
         assert (await document_jobs.find("key:a", handles[0])).done
     assert not unused.jobs and not stuck.given_back and not free.given_back
@@ -144,7 +136,7 @@ async def test_one_that_kills_the_service_does_so_only_so_often(path: Path, kill
 
 
 async def test_a_document_is_not_lost_while_the_service_ends(path: Path) -> None:
-    ending, next_one = Translator(failing=[Unavailable() for _ in range(10**4)]), Translator()
+    ending, next_one = Translator(failing=[errors.Unavailable() for _ in range(10**4)]), Translator()
     next_one.go.set()
     async with lived(path, ending) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
@@ -155,7 +147,7 @@ async def test_a_document_is_not_lost_while_the_service_ends(path: Path) -> None
 
 async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -> None:
     """The later answer changes nothing, and what failed is given back once."""
-    first, second = Translator(failing=[CannotTranslate("never")]), Translator(failing=[CannotTranslate("nor here")])
+    first, second = (Translator(failing=[errors.CannotTranslate(words)]) for words in ("never", "nor here"))
     with Database.open(path) as one, Database.open(path) as two:
         begun, held = asyncio.Event(), asyncio.Event()
 
@@ -222,7 +214,7 @@ async def test_the_service_ends_though_its_store_is_locked(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said", "reported"), [(CannotTranslate("no"), "no", 0), (ValueError("ours"), "Internal error", 1)]
+    ("error", "said", "reported"), [(errors.CannotTranslate("no"), "no", 0), (ValueError("ours"), "Internal error", 1)]
 )
 async def test_one_that_fails_says_why_and_costs_nothing(
     path: Path, error: Exception, said: str, reported: int
@@ -251,7 +243,7 @@ async def test_a_refused_upload_that_is_stored_too_late_is_refunded_once() -> No
         async with asyncio.timeout(60), document_jobs.open():
             for outcome in ("late", "refused"):  # the second upload deletes what has expired
                 store.outcomes = "done", outcome
-                with pytest.raises(StorageUnavailable):
+                with pytest.raises(errors.StorageUnavailable):
                     await document_jobs.put(await opened(), JOB)
                 while await is_stored("error = ''"):
                     await asyncio.sleep(0.01)
@@ -265,7 +257,7 @@ async def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(path: Path
         handle = await document_jobs.put(await opened(), JOB)
         wrong_ones = (module.DocumentCredentials(handle.id, "0" * 64), module.DocumentCredentials("x", "y"))
         for owner, wrong in (("key:b", handle), *(("key:a", wrong) for wrong in wrong_ones)):
-            with pytest.raises(NotFound, match="There is no document"):
+            with pytest.raises(errors.NotFound, match="There is no document"):
                 await document_jobs.find(owner, wrong)
         kept = list(sqlite3.connect(path).execute("SELECT * FROM documents"))
         assert len(kept) == 1 and handle.id in kept[0] and handle.key not in str(kept)
@@ -281,14 +273,14 @@ async def test_what_is_too_old_goes_though_nobody_asks(pass_time: PassTime) -> N
             pass_time(limits.seconds)
             while await store.write(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
                 await asyncio.sleep(0.01)
-            with pytest.raises(NotFound, match="fetched or expired"):
+            with pytest.raises(errors.NotFound, match="fetched or expired"):
                 await document_jobs.find("key:a", handle)
     assert translator.given_back == [("key:a", len(TEXT))]
 
 
 async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: Path) -> None:
     limits = module.DocumentJobLimits(documents_per_caller=2)
-    translator = Translator(failing=[CannotTranslate("never") for _ in range(5)])
+    translator = Translator(failing=[errors.CannotTranslate("never") for _ in range(5)])
     async with lived(path, translator, limits) as document_jobs:
         failed = []
         for _ in range(5):
@@ -297,7 +289,7 @@ async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: P
         for _ in range(2):
             await document_jobs.put(await opened(), JOB)
         for handle in failed[:-2]:
-            with pytest.raises(NotFound):
+            with pytest.raises(errors.NotFound):
                 await document_jobs.find("key:a", handle)
         for handle in failed[-2:]:
             assert (await document_jobs.find("key:a", handle)).error == "never"
@@ -323,7 +315,7 @@ async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process
         assert f"ended {module.MAX_ATTEMPTS} times" in states[0].error
 
 
-SIZE = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
+SIZE, TWO_JOBS = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES, 2 * (len(TEXT) + JOB_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -332,10 +324,10 @@ SIZE = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
         # the oldest document of the caller with the most goes
         (module.DocumentJobLimits(bytes=4 * SIZE), "aaabcd", True, "abcd", None),
         # of room for 4 unfinished documents, one caller may take 2, the next 1
-        (module.DocumentJobLimits(bytes=4 * SIZE), "aaabb", False, "aab", Overloaded),
-        (module.DocumentJobLimits(bytes=3 * SIZE - 1), "aa", False, "a", Overloaded),
-        (module.DocumentJobLimits(documents_per_caller=1), "aa", False, "a", TooManyRequests),
-        (module.DocumentJobLimits(bytes_per_caller=2 * (len(TEXT) + JOB_BYTES) - 1), "aa", False, "a", TooManyRequests),
+        (module.DocumentJobLimits(bytes=4 * SIZE), "aaabb", False, "aab", errors.Overloaded),
+        (module.DocumentJobLimits(bytes=3 * SIZE - 1), "aa", False, "a", errors.Overloaded),
+        (module.DocumentJobLimits(documents_per_caller=1), "aa", False, "a", errors.TooManyRequests),
+        (module.DocumentJobLimits(bytes_per_caller=TWO_JOBS - 1), "aa", False, "a", errors.TooManyRequests),
     ],
 )
 async def test_which_documents_are_stored(
@@ -344,10 +336,10 @@ async def test_which_documents_are_stored(
     callers: str,
     finished: bool,
     left: str,
-    refusal: type[ServiceError] | None,
+    refusal: type[errors.ServiceError] | None,
 ) -> None:
     """Callers upload one after the other; each document is finished before the next one, or none is."""
-    translator, refused = Translator(), set[type[ServiceError]]()
+    translator, refused = Translator(), set[type[errors.ServiceError]]()
     stored: list[tuple[str, module.DocumentCredentials]] = []
     if finished:
         translator.go.set()
@@ -355,14 +347,14 @@ async def test_which_documents_are_stored(
         for caller in callers:
             try:
                 stored.append((caller, await document_jobs.put(await opened(), replace(JOB, caller=f"key:{caller}"))))
-            except ServiceError as error:
+            except errors.ServiceError as error:
                 refused.add(type(error))
             if finished:
                 await document_jobs.find(f"key:{caller}", stored[-1][1], wait_seconds=60.0)
         translator.go.set()
         done = ""
         for caller, handle in stored:
-            with suppress(NotFound):
+            with suppress(errors.NotFound):
                 done += caller * (await document_jobs.find(f"key:{caller}", handle, wait_seconds=60.0)).done
         assert (done, refused) == (left, {refusal} - {None})
         await document_jobs.remove(stored[-1][1].id)

@@ -24,24 +24,14 @@ from service.errors import InternalError
 from service.workers import messages as protocol
 from service.workers import worker_loop
 from service.workers.messages import (
-    Cancel,
-    Close,
     Deliver,
     FromWorker,
-    Heartbeat,
-    LoadFailed,
     ModelSetup,
-    OptionsMemory,
-    Ping,
     Ready,
     SourceText,
-    TextDone,
-    TextFailed,
-    TextProgress,
     ToWorker,
     Translate,
     TranslateOptions,
-    WorkerStopped,
 )
 from service.workers.worker import FleetCounts, ProcessTransport, Worker, WorkerOwner, WorkerTimeouts
 from service.workers.worker_loop import work, worker_devices
@@ -54,11 +44,11 @@ def talk(model: Path, translator: Translator, messages: list[ToWorker]) -> list[
     """What a worker answers to these, each of which goes through pickle both ways."""
     inbox: SimpleQueue[bytes] = SimpleQueue()
     outbox: list[bytes] = []
-    for message in (*messages, Close()):
+    for message in (*messages, protocol.Close()):
         inbox.put(pickle.dumps(message))
 
     def receive(wait: bool) -> list[ToWorker]:
-        answers = sum(not isinstance(pickle.loads(each), TextProgress) for each in outbox)
+        answers = sum(not isinstance(pickle.loads(each), protocol.TextProgress) for each in outbox)
         return [pickle.loads(inbox.get())] if wait or answers > len(messages) else []
 
     work(ModelSetup(model), lambda _: translator, receive, lambda answers: outbox.extend(map(pickle.dumps, answers)))
@@ -80,34 +70,34 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
     order, other = TranslateOptions(direction), TranslateOptions(Direction("de", "en"))
     asked = [("The dog sees the cat.", order), (" ", order), ("The dog.", other), ("The dog. The cat.", order)]
     messages = [Translate(id, SourceText(text), options) for id, (text, options) in enumerate(asked, start=1)]
-    said = talk(small_model, translator, [*messages, Cancel(77), Ping()])
+    said = talk(small_model, translator, [*messages, protocol.Cancel(77), protocol.Ping()])
     assert isinstance(said[0], Ready) and said[0].no_gpu and said[0].capacity > 1
     assert (list(said[0].directions), said[0].options) == ([direction], translator.options)
     assert said[0].devices == ("cpu",)
     assert said[0].version == model_digest(small_model)
-    assert isinstance(said[1], TextDone) and without_pieces(said[1].translation) == without_pieces(expected)
-    assert isinstance(said[2], TextDone) and said[2].translation.text == " "
-    assert isinstance(said[3], TextFailed) and said[3].code == "cannot_translate"
+    assert isinstance(said[1], protocol.TextDone) and without_pieces(said[1].translation) == without_pieces(expected)
+    assert isinstance(said[2], protocol.TextDone) and said[2].translation.text == " "
+    assert isinstance(said[3], protocol.TextFailed) and said[3].code == "cannot_translate"
     assert "accepted: en-de" in said[3].message
-    assert isinstance(said[4], TextDone) and without_pieces(said[4].translation) == without_pieces(two)
+    assert isinstance(said[4], protocol.TextDone) and without_pieces(said[4].translation) == without_pieces(two)
     assert said[4].translation.alternatives[0].pieces == (), "no client gets them"
-    assert isinstance(said[5], Heartbeat) and said[5].work.steps > 0
+    assert isinstance(said[5], protocol.Heartbeat) and said[5].work.steps > 0
     assert set(said[5].thread_steps) == {-1}
 
 
 def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    service, worker = OptionsMemory(), OptionsMemory()
+    service, worker = protocol.OptionsMemory(), protocol.OptionsMemory()
 
     def send(number: int) -> int:
         terms = Terms(tuple((f"term {number} {entry}", "Wort") for entry in range(1000)))
         message = Translate(1, SourceText("a"), TranslateOptions(Direction("en", "de"), terms=terms))
-        data = service.pack([message, message, Ping()])
-        assert worker.unpack(data) == [message, message, Ping()]
+        data = service.pack([message, message, protocol.Ping()])
+        assert worker.unpack(data) == [message, message, protocol.Ping()]
         return len(data)
 
     assert [send(number) > 1000 for number in (0, 0, 1, 0, 1)] == [True, False, True, False, False]
     monkeypatch.setattr(protocol, "MAX_KNOWN_BYTES", 50_000)  # about two glossaries
-    service, worker = OptionsMemory(), OptionsMemory()
+    service, worker = protocol.OptionsMemory(), protocol.OptionsMemory()
     assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
 
 
@@ -115,7 +105,8 @@ def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypa
 def test_the_sentences_of_a_long_translation_are_sent_in_parts(sentences: int, parts: int) -> None:
     alternatives = (Alternative("Der Hund.", 0.0, 0.0, (), ()),)
     one = [SentenceTranslation(str(number), alternatives, (0, 1), (0, 1)) for number in range(sentences)]
-    messages: list[FromWorker] = [TextFailed(1, "a", "b"), TextDone(2, Translation(alternatives, tuple(one)))]
+    done = protocol.TextDone(2, Translation(alternatives, tuple(one)))
+    messages: list[FromWorker] = [protocol.TextFailed(1, "a", "b"), done]
     *first, last = protocol.frames(messages)
     assert len(first) == parts
     arrived: dict[int, list[SentenceTranslation]] = defaultdict(list)
@@ -138,7 +129,7 @@ def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.M
     monkeypatch.undo()
     finished = []
     while loop.busy:
-        finished += [answer for answer in (*loop.begin(), *loop.step()) if isinstance(answer, TextDone)]
+        finished += [answer for answer in (*loop.begin(), *loop.step()) if isinstance(answer, protocol.TextDone)]
     assert finished[0].id == 3
     expected = translator.translate(long.text).text
     assert [answer.translation.text for answer in finished[1:]] == [expected, expected]
@@ -151,14 +142,14 @@ def test_a_text_is_withdrawn_while_it_is_planned(small_model: Path, monkeypatch:
     loop.take([Translate(1, text, TranslateOptions(Direction("en", "de")))])
     loop.begin()
     assert loop.busy
-    loop.take([Cancel(1)])
+    loop.take([protocol.Cancel(1)])
     assert not loop.busy
     loop.take([Translate(1, SourceText("The dog."), TranslateOptions(Direction("en", "de")))])
     finished: list[FromWorker] = []
     while loop.busy:
         finished += [*loop.begin(), *loop.step()]
     (answer,) = finished
-    assert isinstance(answer, TextDone)
+    assert isinstance(answer, protocol.TextDone)
     assert [sentence.source for sentence in answer.translation.sentences] == ["The dog."]
 
 
@@ -174,7 +165,7 @@ def test_a_tokenizer_that_breaks_on_a_text_is_no_end(small_model: Path, monkeypa
     monkeypatch.setattr(translator.tokenizer, "encode", breaks)
     secret = Translate(1, SourceText("a secret text"), TranslateOptions(Direction("en", "de")))
     failed = talk(small_model, translator, [secret])[1]
-    assert isinstance(failed, TextFailed) and failed.code == InternalError.code
+    assert isinstance(failed, protocol.TextFailed) and failed.code == InternalError.code
     assert failed.message.startswith("ValueError at ") and "secret" not in failed.message
 
 
@@ -182,7 +173,7 @@ def test_a_model_that_cannot_translate_is_refused(small_model: Path, monkeypatch
     translator = Translator.load(small_model, "cpu")
     monkeypatch.setattr(translator.tokenizer, "encode", lambda text: [5] * 10_000)
     (refused,) = talk(small_model, translator, [])
-    assert isinstance(refused, LoadFailed) and "small cannot translate from en to de" in refused.message
+    assert isinstance(refused, protocol.LoadFailed) and "small cannot translate from en to de" in refused.message
 
 
 def test_a_model_that_changes_while_it_is_loaded_is_loaded_again(small_model: Path, tmp_path: Path) -> None:
@@ -198,7 +189,7 @@ def test_a_model_that_changes_while_it_is_loaded_is_loaded_again(small_model: Pa
         return translator
 
     said: list[FromWorker] = []
-    work(ModelSetup(model), load, lambda wait: [Close()], said.extend)
+    work(ModelSetup(model), load, lambda wait: [protocol.Close()], said.extend)
     assert isinstance(said[0], Ready) and said[0].version == versions[1] != versions[0]
 
 
@@ -219,14 +210,14 @@ class Process(ProcessTransport):
         if self.ready:
             asyncio.get_running_loop().call_soon(deliver, [Ready(DirectionSet.parse(["en-de"]), OPTIONS, "", (), 1)])
         if self.dies:
-            asyncio.get_running_loop().call_soon(deliver, [WorkerStopped("killed")])
+            asyncio.get_running_loop().call_soon(deliver, [protocol.WorkerStopped("killed")])
 
     def send(self, messages: Sequence[ToWorker]) -> None:
-        if messages == [Close()]:
+        if messages == [protocol.Close()]:
             self.kill()
 
     def kill(self) -> None:
-        asyncio.get_running_loop().call_soon(self.deliver, [WorkerStopped("")])
+        asyncio.get_running_loop().call_soon(self.deliver, [protocol.WorkerStopped("")])
 
 
 @pytest.mark.parametrize(
@@ -264,7 +255,7 @@ class FailingProcess(Process):
     def start(self, deliver: Deliver) -> None:
         self.events.append("start")
         super().start(deliver)
-        asyncio.get_running_loop().call_soon(deliver, [LoadFailed("no memory")])
+        asyncio.get_running_loop().call_soon(deliver, [protocol.LoadFailed("no memory")])
 
     def kill(self) -> None:
         self.events.append("end")

@@ -37,7 +37,6 @@ def updates_recorded(run: Path) -> list[float]:
 def test_kill_9_at_three_random_moments_changes_no_bit(place: Place, precision: str) -> None:
     recipe = (*RECIPE, f"training.precision={precision}")
     place.here(train, *recipe, "--run", "whole", "--threads", "1")
-
     seed = random.SystemRandom().randrange(1 << 16)
     chance = random.Random(seed)
     moments = sorted(chance.sample(range(1, UPDATES * 3 // 4), 3))

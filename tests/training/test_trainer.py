@@ -329,7 +329,6 @@ def test_validation_leaves_out_what_the_model_cannot_read(make_trainer: MakeTrai
     trainer = make_trainer("run", *overrides)
     train(trainer)
     assert trainer.progress.best_update == 30
-
     for language in ("en", "de"):
         (tmp_path / f"valid.{language}").write_text(f"{long}\n{long} oak\n")
     with pytest.raises(TrainingError, match=r"all 2 pairs of .* are longer than model\.max_length, 24"):

@@ -168,7 +168,6 @@ async def test_a_quota_is_spent_to_the_last_character_in_each_month(database: Da
 async def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(database: Database) -> None:
     clock = Clock()
     access = AccessControl(database, clock=clock.time)
-
     caller = await access.admit(made(database)[0], "")
     async with access.charged(caller, 30) as charge:
         charge.free = 20
@@ -210,7 +209,6 @@ async def spend(access: AccessControl, secret: str, times: int) -> int:
 
 async def test_usage_outlives_the_service_and_two_services_add_up(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
-
     with Database.open(path) as database:
         secret, key = made(database)
         assert await spend(AccessControl(database), secret, 5) == 15

@@ -93,7 +93,6 @@ async def test_nothing_that_a_process_sends_is_believed(tmp_path: Path) -> None:
         b'["done",false,"list",null]\n["a"',
         b'["done",false,"list",null]\n' + b"[" * 100_000 + b"\n",
     )
-
     with pool() as opened:
         for answer in answers:
             with pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):

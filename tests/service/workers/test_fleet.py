@@ -291,7 +291,6 @@ async def test_models_take_turns_in_memory(
     large = {small_model: 1_500_000_000, several_directions: 1_500_000_000}
     config, control = plan(small_model, several_directions, model_memory_mb=2000), Control()
     control.open()
-
     async with Fleet(config, sized(control.start, large)) as fleet:
         assert loaded_models(fleet) == [names[0]] and fleet.ready
         assert fleet.stats().workers_ready == 1
@@ -313,7 +312,6 @@ async def test_requests_that_wait_for_their_model_end_before_the_shutdown(
     monkeypatch.setattr("service.workers.model_memory.PAUSE_SECONDS", 0.1)
     control = Control()
     sizes = {small_model: 600_000, several_directions: 600_000}
-
     async with Fleet(plan(small_model, several_directions, model_memory_mb=1), sized(control.start, sizes)) as fleet:
 
         async def admitted(name: str) -> str:
@@ -342,7 +340,6 @@ async def test_queued_texts_of_an_unloaded_model(
     control = Control()
     sizes = {small_model: 600_000, several_directions: 600_000}
     texts = sentences(3)
-
     async with Fleet(plan(small_model, several_directions, model_memory_mb=1), sized(control.start, sizes)) as fleet:
         asked = begin(fleet, texts)
         await until(lambda: control.entered.acquire(blocking=False))

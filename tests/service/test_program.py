@@ -1,7 +1,6 @@
 """`python -m service` as an operator meets it."""
 
 import asyncio
-import fcntl
 import json
 import os
 import re
@@ -220,23 +219,6 @@ def test_a_second_sigterm_ends_it_at_once(start_service: Callable[..., Any], sma
         assert isinstance(lost.exception(), httpx.TransportError)
     while Path(f"/proc/{worker}").exists():
         time.sleep(0.01)
-
-
-def test_a_stderr_that_nobody_reads_delays_neither_requests_nor_the_end() -> None:
-    command = [sys.executable, "-m", "service", "--model", str(FROZEN), "--port", "0", "--log-json", "true"]
-    with subprocess.Popen(command, cwd=ROOT, env=environment({}), stderr=subprocess.PIPE) as process:
-        assert process.stderr
-        try:
-            lines = map(json.loads, process.stderr)
-            port = next(line["port"] for line in lines if line["event"] == "listening")
-            fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as client:
-                for _ in range(100):
-                    assert client.get("/languages").status_code == 200
-            process.terminate()
-            assert process.wait(30) == 0
-        finally:
-            process.kill()
 
 
 def test_kill_9_of_the_service_leaves_no_worker(start_service: Callable[..., Any], small_model: Path) -> None:

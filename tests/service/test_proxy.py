@@ -44,8 +44,11 @@ def unencrypted() -> int:
     return free_port()
 
 
+Proxied = tuple[ServiceProcess, ServiceProcess]
+
+
 @pytest.fixture(scope="module")
-def proxied(folder: Path, unencrypted: int) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
+def proxied(folder: Path, unencrypted: int) -> Iterator[Proxied]:
     """The service, and the same behind nginx on another port, without TLS and with shorter time limits."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
@@ -74,14 +77,14 @@ def proxied(folder: Path, unencrypted: int) -> Iterator[tuple[ServiceProcess, Se
         process.wait()
 
 
-def test_a_browser_is_led_to_https(proxied: tuple[ServiceProcess, ServiceProcess], unencrypted: int) -> None:
+def test_a_browser_is_led_to_https(proxied: Proxied, unencrypted: int) -> None:
     with closing(HTTPConnection("127.0.0.1", unencrypted)) as connection:
         connection.request("GET", "/translator/?q=a", headers={"Host": "elsewhere.invalid"})
         answer = connection.getresponse()
         assert (answer.status, answer.headers["Location"]) == (301, "https://translate.example.org/translator/?q=a")
 
 
-def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
+def test_requests_pass_with_their_address_and_the_prefix(proxied: Proxied) -> None:
     service, proxy = proxied
     body = b'{"q": "The dog.", "source": "en", "target": "de"}'
     headers = {**HOST, "Content-Type": "application/json", "X-Forwarded-For": "192.0.2.1"}
@@ -97,7 +100,7 @@ def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[ServiceP
     assert proxy.request("GET", url.removeprefix("http://translate.example.org"), headers=HOST).status == 200
 
 
-def test_the_logs_of_the_proxy_have_no_secrets(proxied: tuple[ServiceProcess, ServiceProcess], folder: Path) -> None:
+def test_the_logs_of_the_proxy_have_no_secrets(proxied: Proxied, folder: Path) -> None:
     logged = {
         "/translator/translate?q=SECRET&source=en&target=de&api_key=SECRET": "/translator/translate",
         "/translator/download_file/SECRET.SECRET.txt": "/translator/download_file/...",
@@ -116,17 +119,15 @@ def test_the_logs_of_the_proxy_have_no_secrets(proxied: tuple[ServiceProcess, Se
 @pytest.mark.parametrize(
     ("path", "status"), [("/translator/admin/reload", 404), ("/translator/metrics", 200), ("/livez", 404)]
 )
-def test_paths_that_the_proxy_keeps_to_itself(
-    proxied: tuple[ServiceProcess, ServiceProcess], path: str, status: int
-) -> None:
+def test_paths_that_the_proxy_keeps_to_itself(proxied: Proxied, path: str, status: int) -> None:
     assert proxied[1].request("GET", path, headers=HOST, caller="127.0.0.1").status == status
 
 
-def test_metrics_are_for_the_own_network(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
+def test_metrics_are_for_the_own_network(proxied: Proxied) -> None:
     assert proxied[1].request("GET", "/translator/metrics", headers=HOST, caller="127.0.0.9").status == 403
 
 
-def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
+def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: Proxied) -> None:
     service, proxy = proxied
     address, caller = ("127.0.0.1", proxy.port), "127.0.0.5"
     large = b"POST /translator/translate HTTP/1.1\r\nHost: translate.example.org\r\nContent-Length: 12000000\r\n\r\n"
@@ -158,7 +159,7 @@ def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: tuple[Servic
     assert [line["route"] for line in lines] == ["/languages"]
 
 
-def test_a_flood_of_one_address_is_refused_with_429(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
+def test_a_flood_of_one_address_is_refused_with_429(proxied: Proxied) -> None:
     def status(caller: str) -> int:
         return proxied[1].request("GET", "/translator/languages", headers=HOST, caller=caller).status
 

@@ -103,8 +103,11 @@ def begin(decoder: GraphDecoder, requests: Sequence[Request]) -> GraphBatch:
     return batch
 
 
+Build = Callable[..., GraphDecoder]
+
+
 @pytest.fixture(params=["eager", "recording", pytest.param("cuda", marks=on_gpu)])
-def decoders(request: pytest.FixtureRequest) -> Callable[..., GraphDecoder]:
+def decoders(request: pytest.FixtureRequest) -> Build:
     def build(model: Transformer, limits: GraphLimits = SMALL) -> GraphDecoder:
         if request.param == "cuda":
             device = torch.device("cuda")
@@ -137,7 +140,7 @@ LEARNED = {"positions": "learned", "embedding_norm": True}
     ids=["length penalty", "greedy", "learned positions", "learned positions, greedy", "features join and leave"],
 )
 def test_equal_to_the_plain_path(
-    decoders: Callable[..., GraphDecoder], changes: dict[str, Any], searches: list[tuple[SearchOptions, Ids]], gap: int
+    decoders: Build, changes: dict[str, Any], searches: list[tuple[SearchOptions, Ids]], gap: int
 ) -> None:
     model = tiny(**changes)
     requests = ask([(source, *search) for source, search in zip(sources(len(searches)), searches, strict=True)])
@@ -146,7 +149,7 @@ def test_equal_to_the_plain_path(
 
 
 @pytest.mark.parametrize("options", [PLAIN, GREEDY])
-def test_sentences_outgrow_their_static_batch(decoders: Callable[..., GraphDecoder], options: SearchOptions) -> None:
+def test_sentences_outgrow_their_static_batch(decoders: Build, options: SearchOptions) -> None:
     model = tiny()
     short, long = sources(6, longest=4), sources(4, longest=60, seed=2)
     requests = ask([(source, options, ()) for source in [*short, *long, *sources(3, seed=3)]])

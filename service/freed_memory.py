@@ -45,8 +45,8 @@ class RequestGarbage:
     and refers to the body.
     """
 
-    def __init__(self) -> None:
-        self._bytes = 0
+    def __init__(self, seconds: float = COLLECT_SECONDS) -> None:
+        self._bytes, self._seconds = 0, seconds
 
     def add(self, size: int) -> None:
         """Count the body of a finished request; `size` is in bytes. After COLLECT_BYTES, schedule a collection."""
@@ -54,7 +54,7 @@ class RequestGarbage:
         if self._bytes >= COLLECT_BYTES:
             self._bytes = 0
             loop = asyncio.get_running_loop()
-            loop.call_later(COLLECT_SECONDS, loop.run_in_executor, None, self._collect)
+            loop.call_later(self._seconds, loop.run_in_executor, None, self._collect)
 
     def _collect(self) -> None:
         gc.collect()

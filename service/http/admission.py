@@ -44,9 +44,10 @@ LIMITS: Mapping[WorkKind, WorkLimit] = {
 class RequestGate:
     """Gate that counts the requests that are being answered, and refuses new ones once it is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Mapping[WorkKind, WorkLimit] = LIMITS) -> None:
         self.closed = False
         self.active = 0  # number of requests that are being answered
+        self._limits = limits
         self._finished = asyncio.Event()
         self._work: Counter[tuple[WorkKind, str]] = Counter()  # requests in progress by kind and caller; "" is the sum
 
@@ -82,7 +83,7 @@ class RequestGate:
             TooManyRequests: if the caller has too many requests of this kind in progress.
             Overloaded: if all callers together have too many.
         """
-        limit = LIMITS[kind]
+        limit = self._limits[kind]
         if self._work[kind, caller] >= limit.per_caller:
             raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
         if self._work[kind, ""] >= limit.total:

@@ -11,7 +11,6 @@ from typing import cast
 
 import pytest
 
-from service import freed_memory
 from service.access.api_keys import make_key
 from service.errors import CannotTranslate, DeadlineExceeded, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.freed_memory import COLLECT_BYTES, RequestGarbage
@@ -264,15 +263,14 @@ class Node:
 
 
 async def is_collected(sizes: list[int]) -> bool:
-    garbage, cycle = RequestGarbage(), weakref.ref(Node())
+    garbage, cycle = RequestGarbage(seconds=0), weakref.ref(Node())
     for size in sizes:
         garbage.add(size)
     await asyncio.sleep(0.01)
     return cycle() is None
 
 
-async def test_garbage_of_large_requests_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freed_memory, "COLLECT_SECONDS", 0)
+async def test_garbage_of_large_requests_is_collected() -> None:
     gc.disable()
     try:
         assert not await is_collected([1, COLLECT_BYTES - 2])

@@ -1,11 +1,10 @@
 """Translation memories over HTTP: uploads, matches in translations, and suggestions."""
 
-import asyncio
 import json
 import re
 import time
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,7 +13,8 @@ import pytest
 from mt.data.translation_memory import read_tab_separated, write_tmx
 from mt.errors import DataError
 from mt.languages import Direction
-from service.memories.store import OPERATOR, UPLOADS, Memory, MemoryLimits, MemoryStore
+from service.access.control import SUGGESTIONS_PER_DAY
+from service.memories.store import OPERATOR, SMALL_FILE, UPLOADS, MemoryLimits
 from service.memories.units import MemoryUnit
 from service.routes.memories import TMX_PART, tmx_parts
 from tests.service.application import Application
@@ -129,26 +129,18 @@ def test_a_file_with_too_many_units_is_refused(native: Application, monkeypatch:
     assert "the file has more than 2 units" in put(native, "a.tsv", "a\tb\nc\td\ne\tf\n", 413)["error"]
 
 
-def test_few_large_files_are_in_memory_at_a_time(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_large_files_are_in_memory_at_a_time(native: Application) -> None:
     """They wait for the one thread that writes, and take much more memory than the files."""
-    held, most = 0, 0
-    store = MemoryStore.put
-
-    async def put_slowly(memories: MemoryStore, *arguments: Any) -> Memory:
-        nonlocal held, most
-        held += 1
-        most = max(most, held)
-        await asyncio.sleep(0.05)
-        held -= 1
-        return await store(memories, *arguments)
-
-    monkeypatch.setattr("service.routes.memories.SMALL_FILE", 100)
-    monkeypatch.setattr(MemoryStore, "put", put_slowly)
-    with ThreadPoolExecutor(12) as pool:
-        large = pool.map(lambda number: put(native, f"{number}.tmx", TMX, api_key=""), range(8))
-        small = pool.map(lambda number: put(native, f"{number}.tsv", "One\tEins\n", api_key=""), range(8, 12))
-        assert {memory["units"] for memory in (*large, *small)} == {1, 2}
-    assert most <= UPLOADS - 1 + 4  # all places but one, and the small files
+    uploads, callers = native.services.memories.uploads, [f"caller {number}" for number in range(UPLOADS)]
+    for caller in callers:
+        native.wait(uploads.acquire(caller))
+    with ThreadPoolExecutor(1) as pool:
+        large = pool.submit(put, native, "large.tsv", "One\tEins\n" + "\t\n" * SMALL_FILE)
+        assert put(native, "small.tsv", "One\tEins\n")["units"] == 1
+        wait([large], 0.3)
+        assert not large.done()
+        native.do(lambda: list(map(uploads.release, callers)))
+        assert large.result()["units"] == 1
 
 
 def test_an_answer_states_its_match(native: Application, memory: str) -> None:
@@ -233,11 +225,12 @@ def test_suggestions_that_cannot_be_used_are_refused(native: Application) -> Non
     assert "both German" in suggested(native, 400, source="de")["error"]
 
 
-def test_a_caller_has_a_number_of_suggestions(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.access.control.SUGGESTIONS_PER_DAY", 1)
-    key = native.keys["poor"]
+def test_a_caller_has_a_number_of_suggestions(native: Application) -> None:
+    key, access = native.keys["poor"], native.services.access
+    caller = native.wait(access.admit(key, ""))
+    native.do(lambda: list(map(access.count_suggestion, [caller] * (SUGGESTIONS_PER_DAY - 1))))
     suggested(native, api_key=key)
-    assert "Slowdown: 1 per 1 day" in suggested(native, 429, api_key=key)["error"]
+    assert "Slowdown: 500 per 1 day" in suggested(native, 429, api_key=key)["error"]
 
 
 @pytest.fixture(scope="module")

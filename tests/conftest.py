@@ -80,7 +80,6 @@ def search_results(
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:
-    """Distinct sentences of three to nine words."""
     random = Random(seed)
     result: dict[str, None] = {}
     while len(result) < count:
@@ -117,13 +116,11 @@ def write_model(
 
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a model from English to German."""
     return write_model(tmp_path_factory.mktemp("models") / "small", ["en-de"])
 
 
 @pytest.fixture(scope="session")
 def several_directions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a model from English to German and French, and from French to German."""
     return write_model(tmp_path_factory.mktemp("models") / "several", ["en-de", "en-fr", "fr-de"])
 
 

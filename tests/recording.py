@@ -12,8 +12,6 @@ from mt.kernels.cuda.graphs import Eager, Program, Work
 
 
 class Recording(Eager):
-    """Executor of records."""
-
     def program(self, work: Work) -> Program:
         return Record(work)
 
@@ -64,7 +62,6 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """Apply a function to the values in nested lists, tuples and dictionaries."""
     if isinstance(value, (list, tuple)):
         return type(value)([mapped(function, part) for part in value])
     if isinstance(value, dict):

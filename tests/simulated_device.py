@@ -104,7 +104,6 @@ class SimulatedTensor(Tensor):
 
 
 def _register() -> None:
-    """Register the device in torch, once per process."""
     if torch._C._get_privateuse1_backend_name() != NAME:
         setup = getattr(backend_registration, "_setup_privateuseone_for_python_backend", None)
         if setup is None:

@@ -58,7 +58,6 @@ def original(description: Description) -> Transformer:
 
 @pytest.fixture
 def folder(tmp_path: Path, original: Transformer, tokenizer: Tokenizer, description: Description) -> Path:
-    """A good model directory."""
     save_model(tmp_path / "model", LoadedModel(original, tokenizer, description), "# A card\n")
     return tmp_path / "model"
 
@@ -83,8 +82,6 @@ def write_tokenizer(content: bytes, folder: Path) -> None:
 
 
 class Canary:
-    """Creates a file when it is unpickled."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
 

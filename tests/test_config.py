@@ -34,7 +34,6 @@ def load(folder: Path, text: str, *overrides: str) -> Recipe:
 
 
 def problems_of(folder: Path, text: str, *overrides: str) -> list[str]:
-    """The list under the heading of a RecipeError."""
     with pytest.raises(RecipeError) as caught:
         load(folder, text, *overrides)
     heading, *result = str(caught.value).split("\n  - ")

@@ -34,7 +34,6 @@ with try_lock(Path(sys.argv[1])) as locked:
 
 @contextmanager
 def another_process(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process that tries to hold the lock, and its report."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", HOLDER, folder, *arguments], stdin=pipe, stdout=pipe, text=True) as it:
         assert it.stdin and it.stdout
@@ -110,7 +109,6 @@ def test_files_and_folders_are_replaced_whole(tmp_path: Path, monkeypatch: pytes
 
 
 def test_two_writers_of_a_file_do_not_mix(tmp_path: Path) -> None:
-    """The file is that of the writer who ends last."""
     path = tmp_path / "file"
     with atomic_file(path) as first:
         first.write_text("first")

@@ -1,5 +1,3 @@
-"""Language tags, directions and sets of directions."""
-
 from itertools import permutations
 
 import pytest

@@ -132,7 +132,6 @@ def test_the_ways_to_run_a_verb(command: list[str], shown: str) -> None:
 
 @pytest.mark.parametrize("name", ["demo", "gpu", "image", "release", "setup", "test"])
 def test_a_script_describes_itself(name: str) -> None:
-    """The description is on stdout, and nothing is installed or built."""
     shown = subprocess.run(["bash", f"scripts/{name}.sh", "--help"], cwd=ROOT, capture_output=True, text=True)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert f"scripts/{name}.sh" in shown.stdout
@@ -187,7 +186,6 @@ def test_demo_trains_scores_and_answers(demo: str) -> None:
 @pytest.mark.slow
 @pytest.mark.system
 def test_the_phrasebook_is_learned(tmp_path: Path) -> None:
-    """The recipe of the demo and of the image's model, with all updates."""
     recipe = str(ROOT / "scripts" / "recipes" / "phrasebook.toml")
     run, scores = tmp_path / "run", tmp_path / "scores.json"
     test = ["--tsv", str(tmp_path / "data" / "phrasebook" / "test.tsv"), "--columns", "en,de"]

@@ -1,5 +1,3 @@
-"""The reference pages of the manual equal what the code says."""
-
 import runpy
 from pathlib import Path
 

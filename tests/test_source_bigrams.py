@@ -1,5 +1,3 @@
-"""The set of source bigrams: members, other languages, sampling, files."""
-
 from pathlib import Path
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Translation and serving on a CPU do not import torch."""
-
 import json
 import os
 import subprocess
@@ -73,7 +71,6 @@ def test_a_recipe_is_checked_before_torch_is_imported() -> None:
 
 
 def refused(*arguments: str) -> str:
-    """Return the message of `mt-service ...` without torch, which must fail."""
     code = f"from mt.cli.main import main\nsys.exit(main({list(arguments)}))"
     done = subprocess.run([sys.executable, "-c", WITHOUT + code], capture_output=True, text=True)
     assert done.returncode == 2

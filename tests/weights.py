@@ -17,7 +17,6 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 def change_weights(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
-    """Change the weights of a model directory in place."""
     weights = load_weights(folder / "model.safetensors")
     change(weights)
     save_weights(folder / "model.safetensors", weights)

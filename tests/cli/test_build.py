@@ -1,5 +1,3 @@
-"""Options of `build` for devices, and the display of progress."""
-
 import io
 import json
 from argparse import Namespace

@@ -1,5 +1,3 @@
-"""`mt-service calibrate` as a user types it."""
-
 import json
 import shutil
 from pathlib import Path

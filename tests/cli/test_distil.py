@@ -59,7 +59,6 @@ def test_the_nearest_to_the_reference(tmp_path: Path, reference: Path) -> None:
 
 @pytest.fixture(scope="module")
 def backward(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a model from German to English."""
     return write_model(tmp_path_factory.mktemp("models") / "backward", ["de-en"], seed=5)
 
 

@@ -1,5 +1,3 @@
-"""`mt-service evaluate` as a user types it."""
-
 import json
 from dataclasses import replace
 from pathlib import Path

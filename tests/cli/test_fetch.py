@@ -47,7 +47,6 @@ class Server(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Path]]:
-    """The address of a server, and the folder that it serves."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     folder = tmp_path / "remote"
     folder.mkdir()
@@ -61,7 +60,6 @@ def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[st
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> str:
-    """An address at which nothing listens."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
         return f"http://127.0.0.1:{server.server_port}"

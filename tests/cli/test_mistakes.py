@@ -100,7 +100,6 @@ MISTAKES = {
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with a file of each kind."""
     monkeypatch.chdir(tmp_path)
     folder(tmp_path / "docs")
     for name, lines in {

@@ -1,5 +1,3 @@
-"""`scripts/translate.py` as a user types it."""
-
 import json
 import os
 import signal

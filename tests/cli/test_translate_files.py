@@ -1,5 +1,3 @@
-"""`mt-service translate FILE OUT`: documents and folders."""
-
 import io
 from pathlib import Path
 

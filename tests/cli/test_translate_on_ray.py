@@ -61,7 +61,6 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """Start a cluster of two cores, as a user starts it."""
     if without_ray:
         pytest.skip("ray is not installed: pip install 'mt-service[ray]'")
     mark = uuid4().hex

@@ -41,8 +41,6 @@ lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1
 
 @pytest.fixture
 def stream(tmp_path: Path, tiny_recipe: Build) -> Stream:
-    """Batches of the tiny corpus; keyword arguments change its recipe."""
-
     def build(directions: tuple[str, ...] = ("en-de",), world: World = ALONE, **sections: Any) -> UpdateStream:
         recipe = tiny_recipe(directions, **sections)
         data = load_prepared(prepare(recipe, tmp_path / "prepared"))
@@ -128,7 +126,6 @@ def test_an_epoch_has_every_usable_pair_once(stream: Stream) -> None:
 
 
 def times(batches: UpdateStream, epoch: int) -> Counter[int]:
-    """How often an epoch has each pair."""
     return Counter(int(index) for update in batches.plan(epoch) for batch in update for index in batch)
 
 

@@ -28,7 +28,6 @@ def split_off(count: int) -> dict[str, dict[str, object]]:
 
 @pytest.fixture
 def prepared(tmp_path: Path, tiny_recipe: Build) -> Prepared:
-    """Prepares the tiny corpus; the arguments change its recipe."""
     return lambda *args, **sections: load_prepared(prepare(tiny_recipe(*args, **sections), tmp_path / "prepared"))
 
 

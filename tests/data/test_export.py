@@ -1,5 +1,3 @@
-"""Prepared text as plain files, and a tokenizer that several recipes share."""
-
 from collections.abc import Callable
 from pathlib import Path
 

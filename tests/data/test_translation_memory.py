@@ -1,5 +1,3 @@
-"""Translation memories as corpora: .tmx, .xliff and .po files."""
-
 import gzip
 import io
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""A small trained model, and its translation of a sentence with all pictures."""
-
 from pathlib import Path
 
 import pytest

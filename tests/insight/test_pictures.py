@@ -1,5 +1,3 @@
-"""What the pictures show."""
-
 import re
 from itertools import pairwise
 

@@ -18,8 +18,6 @@ from tests.conftest import sentences
 
 @dataclass
 class Reader:
-    """Texts without end, counted as they are read."""
-
     read: int = 0
     texts: list[str] = field(default_factory=lambda: sentences(500))
 

@@ -34,7 +34,6 @@ def seen(translator: Translator, texts: list[str], explain: ExplainOptions = ALL
 
 
 def check_ranges(text: str, found: Translation) -> None:
-    """Every sentence stands where it says, in order, and so do its links."""
     ends = (0, 0)
     for sentence in found.sentences:
         (a, b), (c, d) = sentence.source_range, sentence.target_range

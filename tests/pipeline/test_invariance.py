@@ -18,7 +18,6 @@ FROZEN = Path(__file__).resolve().parents[1] / "frozen"
 
 @pytest.mark.parametrize(("dtype", "threads"), [(Dtype.FLOAT32, 1), (Dtype.INT8, 1), (Dtype.INT8, 2)])
 def test_translations_do_not_depend_on_their_neighbours(library: ctypes.CDLL, dtype: Dtype, threads: int) -> None:
-    """Translations, with alternatives, scores, confidence and links."""
     translator = Translator.load(FROZEN / "model", "cpu", dtype, threads)
     beam = replace(translator.options, beam_size=5)
     terms = Terms((("hotel", "Gasthaus"), ("husband", "Gatte")))

@@ -1,5 +1,3 @@
-"""Matches of a translation memory and formality in the pipeline, with the starter model."""
-
 from dataclasses import replace
 
 import pytest

@@ -27,7 +27,6 @@ WORDS = st.lists(st.sampled_from([*NOUNS, "The", "sees", "and", "dogs", "{x}", "
 
 
 def constrained_requests(translator: Translator, texts: Sequence[str], terms: Terms = GLOSSARY) -> list[Request]:
-    """Return the requests with constraints that these texts lead to."""
     planner = translator.planner(terms=terms, sentences=True)
     tasks = [planner.task(text) for text in texts]
     translator.dispatcher.run(tasks)

@@ -103,11 +103,9 @@ class Table:
         )
 
     def attend(self, pairs: Sequence[Pair]) -> list[NDArray[np.float32]]:
-        """Word for word."""
         return [np.eye(len(target) + 1, len(source), dtype=np.float32)[None, None] for source, target in pairs]
 
     def run(self, task: TextTask) -> TextTask:
-        """Answer the calls of a task until it is done."""
         calls = task.take_calls()
         while calls and not task.done:
             routine = calls.pop(0)

@@ -1,5 +1,3 @@
-"""Text in, text out."""
-
 import doctest
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Scores of given translations by a small model, and which pairs are dropped."""
-
 import math
 from dataclasses import replace
 from pathlib import Path

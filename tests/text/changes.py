@@ -1,5 +1,3 @@
-"""Texts with marked changes."""
-
 import re
 
 

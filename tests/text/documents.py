@@ -59,5 +59,4 @@ def members_of(content: bytes) -> dict[str, str]:
 
 
 def capitals(name: str, members: Mapping[str, str], options: DocumentOptions | None = None) -> dict[str, str]:
-    """Return the members of a file with capitals as its translation."""
     return members_of(render(name, archive(members), str.upper, options))

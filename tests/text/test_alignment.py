@@ -1,5 +1,3 @@
-"""Alignment of words by attention."""
-
 import pytest
 
 from mt.text.alignment import Link, PieceAttention, link_words, piece_offsets

@@ -1,5 +1,3 @@
-"""Sentences in capitals and in title case."""
-
 import pytest
 
 from mt.text.casing import as_clause, lower_capitals, lower_title_case, raise_capitals

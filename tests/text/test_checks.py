@@ -59,8 +59,6 @@ def test_a_file_without_text_to_translate_is_returned(name: str, content: str | 
 
 
 class Damaged(Document):
-    """A document whose translation has other content."""
-
     def __init__(self, document: Document, written: bytes) -> None:
         self.segments, self.decisions, self.has_text = document.segments, document.decisions, document.has_text
         self.document, self.written = document, written

@@ -1,5 +1,3 @@
-"""Encodings of text files: what is read, and how the result is written."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

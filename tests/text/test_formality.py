@@ -1,5 +1,3 @@
-"""Formal and informal address: what counts, in which language."""
-
 import pytest
 
 from mt.text.formality import Formality, banned_words, formalities_of

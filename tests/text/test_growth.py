@@ -33,7 +33,6 @@ def find_beside_taken(size: int) -> Callable[[], object]:
 
 
 def translate_file(name: str, content: bytes) -> object:
-    """Open a file and write it with other texts."""
     try:
         document = open_document(name, content, DocumentOptions(target_language="de"))
         return document.render([TranslatedSegment(segment.text + "!") for segment in document.segments])

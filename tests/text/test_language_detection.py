@@ -1,5 +1,3 @@
-"""Language detection."""
-
 from collections.abc import Iterator
 from functools import cache
 

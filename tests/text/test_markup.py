@@ -1,5 +1,3 @@
-"""Parsing of HTML and XML, and rendering of translations."""
-
 import html
 import re
 from collections.abc import Callable, Iterable

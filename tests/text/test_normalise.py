@@ -1,5 +1,3 @@
-"""Tests of mt.text.normalise."""
-
 import unicodedata
 
 import pytest

@@ -1,5 +1,3 @@
-"""Phrases of a model, which it translates without a search."""
-
 from pathlib import Path
 
 import pytest

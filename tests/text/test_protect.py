@@ -1,5 +1,3 @@
-"""Protected spans: search, removal, restoration."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""Files that are refused: the error names the problem and what is accepted."""
-
 import io
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Repetitive and short translations."""
-
 import numpy as np
 import pytest
 

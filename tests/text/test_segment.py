@@ -1,5 +1,3 @@
-"""Segmentation of texts and assembly of translations."""
-
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -247,8 +245,7 @@ def test_the_ranges_are_those_of_the_translations(text: str, source: str, target
 
 
 def test_a_text_on_which_sentencex_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    class PanicException(BaseException):
-        """What pyo3 makes of a panic."""
+    class PanicException(BaseException): ...
 
     def panic(language: str, text: str) -> list[str]:
         raise PanicException

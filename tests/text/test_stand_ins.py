@@ -1,5 +1,3 @@
-"""Words that stand for placeholders: their choice, and their verification in a translation."""
-
 import pytest
 
 from mt.text.protect import find_spans

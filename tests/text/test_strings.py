@@ -1,5 +1,3 @@
-"""Tags in plain strings: recognition, and division into sentences."""
-
 import re
 
 import pytest

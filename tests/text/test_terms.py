@@ -1,5 +1,3 @@
-"""Terms: matches in sentences, translations in texts, and errors."""
-
 import pickle
 import re
 import threading

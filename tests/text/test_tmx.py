@@ -25,14 +25,12 @@ FILES = {path.stem: path.read_bytes().decode() for path in sorted(MEMORIES)}
 
 
 def german(content: str, options: DocumentOptions | None = None) -> str:
-    """The file with its own texts as translations."""
     document = open_document("a.tmx", content.encode(), options or DocumentOptions(target_language="de"))
     assert document.segments
     return document.render([TranslatedSegment(segment.text) for segment in document.segments]).decode()
 
 
 def variants(content: str) -> list[list[tuple[str, str]]]:
-    """The variants of each unit, as code and XML of the segment."""
     return [
         [
             (variant.get(LANGUAGE) or variant.get("lang") or "", ElementTree.tostring(segment, "unicode").strip())

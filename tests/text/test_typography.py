@@ -1,5 +1,3 @@
-"""Tests of mt.text.typography."""
-
 import pytest
 
 from mt.text import typography

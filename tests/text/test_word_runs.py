@@ -17,7 +17,6 @@ CHANGE = 'w:id="1" w:author="A" w:date="2025-01-01T00:00:00Z"'
 
 
 def word_file(body: str, parts: Mapping[str, str] | None = None) -> bytes:
-    """Return a .docx file with a body, and with other parts."""
     root = f'<w:document xmlns:w="{WORD}" xmlns:r="{OFFICE}"><w:body>{body}</w:body></w:document>'
     package = "http://schemas.openxmlformats.org/package/2006"
     types = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"

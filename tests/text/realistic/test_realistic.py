@@ -115,7 +115,6 @@ def decoded(content: bytes) -> str:
 
 
 def values(value: Any) -> Iterator[str]:
-    """Yield the strings in nested values."""
     if isinstance(value, (dict, list)):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from values(inner)

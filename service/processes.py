@@ -46,7 +46,7 @@ def start_child(module: str) -> "tuple[subprocess.Popen[bytes], socket.socket]":
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SERVICE_SIGNALS)
     try:
         with theirs:
-            command = [sys.executable, "-m", module, str(theirs.fileno())]
+            command = [sys.executable, "-P", "-m", module, str(theirs.fileno())]
             process = subprocess.Popen(
                 command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
             )

@@ -3,6 +3,7 @@
 import ast
 import fcntl
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -272,3 +273,13 @@ with open_logs(as_json=True):
     assert (dropped["event"], dropped["lines"]) == ("log lines dropped", count - len(requests))
     assert stopped["event"] == "stopped"
     assert lines[-1] == b"ValueError: the end\n"
+
+
+def test_a_child_imports_nothing_from_the_working_directory(tmp_path: Path) -> None:
+    (folder := tmp_path / "start").mkdir()
+    (folder / "colorsys.py").write_text("raise SystemExit(9)")
+    (tmp_path / "child.py").write_text("import colorsys")
+    program = "import sys; sys.path.append(sys.argv[1]); from service.processes import start_child as start\n"
+    command = [sys.executable, "-P", "-c", program + "print(start('child')[0].wait(30))", str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(service.__path__[0]).parent)}
+    assert subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True).stdout == b"0\n"

@@ -55,6 +55,12 @@ def test_translations_are_escaped_by_format(translation: str, name: str, content
     assert translated(name, content, lambda text: translation) == written
 
 
+def test_an_endless_number_of_plural_forms() -> None:
+    assert texts("a.po", f'msgid ""\nmsgstr "Plural-Forms: nplurals={"9" * 5000};\\n"\n\nmsgid "a"\nmsgstr ""\n') == [
+        "a"
+    ]
+
+
 @pytest.mark.parametrize(
     ("label", "text", "translation", "written"),
     [

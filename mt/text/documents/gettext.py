@@ -98,4 +98,4 @@ class _Writer:
 
 def _count_forms(header: str) -> int:
     digits = header.replace(" ", "").partition("nplurals=")[2].partition(";")[0]
-    return min(int(digits), 9) if digits.isascii() and digits.isdigit() and int(digits[:2]) else 2
+    return min(int(digits), 9) if re.fullmatch("[1-9][0-9]{0,3}", digits) else 2

@@ -27,7 +27,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import negation, protect, repetition, symbols
+from mt.text import negation, protect, repetition, schedules, symbols
 from mt.text.alignment import UnitLinks, find_words
 from mt.text.inflection import NounNumber
 from mt.text.terms import NOUN_AFTER, TermMatch, find_translation, is_beside_noun, missing_terms
@@ -44,6 +44,7 @@ MAX_TERMS = 12  # that a search must write; the other terms are substituted afte
 MAX_TERM_CHARACTERS = 300  # of all terms that a search must write: its tables grow with the square of it
 MAX_WORDS_ALONE = 4096  # entries of the cache `SentenceContext.words_alone`; a full cache is cleared
 _LEAST_OF_SOURCE = 0.85  # share of the width of a source: with narrower translations the free one is compared
+_SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _LEAST_OF_FREE = 0.7  # share of the width of the free translation
 _MOST_CUT = 3  # letters that the beginning of a banned word lacks, as `Batter` of `Batterie`
 
@@ -207,16 +208,20 @@ async def search_with_terms(
 def _is_damaged(
     text: str, source: str, least: float, displaced: Mapping[str, Sequence[str]], context: SentenceContext
 ) -> bool:
-    """Return whether a search with terms lost the end of its sentence, a negation, or a unit, or wrote a banned word.
+    """Return whether a search with terms lost a part of its sentence, or wrote a banned word.
 
-    A model that does not know a term may end the sentence after it. `least` is the least width of a complete text.
+    A part is the end, a negation, a unit, a day or a date. A model that does not know a term may end the
+    sentence before or after it. `least` is the least width of a complete text.
     """
+    languages = context.source, context.target
     words = re.findall(r"\w+", text)
     pairs = (sorted((word, ban), key=len) for word in words for ban in chain.from_iterable(displaced.values()))
     return (
         (text[-1:].isalnum() and not source[-1:].isalnum())
         or repetition.text_width(text) < least
-        or negation.is_lost(source, text, (context.source, context.target))
+        or len(_SENTENCE_END.findall(text)) > len(_SENTENCE_END.findall(source))
+        or schedules.lost_days(source, text, languages)
+        or negation.is_lost(source, text, languages)
         or bool(symbols.lost_symbols(source, text))
         or any(0 < len(long) - len(short) <= _MOST_CUT and long.startswith(short) for short, long in pairs)
     )

@@ -98,6 +98,15 @@ def test_a_sentence_with_terms_needs_no_beam_search_without_them(
         assert searches == expected
 
 
+@pytest.mark.parametrize(("word", "term"), [("door", "Klappe"), ("train", "Bahn"), ("house", "Eigenheim")])
+def test_a_term_does_not_end_the_sentence(word: str, term: str) -> None:
+    """A model that does not know a term writes `Niemand öffnete die Tür. Klappe.`, or stops before the day."""
+    starter = Translator.load(STARTER_MODEL, "cpu")
+    for text in (f"Nobody opened the {word}.", f"The {word} is old.", f"We need a new {word} before Monday."):
+        translation = starter.translate(text, source="en", target="de", glossary={word: term}).text
+        assert term in translation and ". " not in translation and ("Montag" in translation) == ("Monday" in text)
+
+
 def test_a_required_term_does_not_raise_the_confidence() -> None:
     """The rest of a required word has a probability of 1: "We need a new printer." would have 90 instead of 74."""
     starter = Translator.load(STARTER_MODEL, device="cpu", dtype="float32")

@@ -106,6 +106,7 @@ async def translate_sentence(
     may_copy = not (context.options.sample or kept or QUOTES.isdisjoint(sentence))
     if may_copy and (copied := copied_quotations(sentence, best.text, protect.find_spans(sentence))):
         words = {text: (await translate_sentence(text.lower(), context, is_part=True))[0].text for text in copied}
+        words = {text: word for text, word in words.items() if text.casefold() != word.casefold()}
         alternatives = (with_text(best, write_quotations(best.text, words)), *alternatives[1:])
         best = alternatives[0]
     if context.options.sample or not (best.omitted or (not is_part and repetition.is_too_short(sentence, best.text))):

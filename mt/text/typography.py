@@ -24,7 +24,7 @@ _SPACED_QUOTE, _QUOTED, _QUOTED_CODE, _QUOTATION, _END, _SLASH, _LITERAL, _SENTE
 )
 QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _QUOTATIONS = [*map(re.compile, read_tables("patterns.toml")["quotations"].values())]
-_QUOTED_WORDS = re.compile(r"(?=.*[aeiouyäöüéèê])[^\W\d_A-Z]{2,}(?: [^\W\d_A-Z]{2,}){0,2}")
+_QUOTED_WORDS = re.compile(r"(?=.*[aeiouyäöüéèê])[^\W\d_A-Z]{2,}")
 _CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
@@ -74,7 +74,8 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
     `spans` are the protected spans of the source. Numbers of the source that have separators are replaced, with the
     spaces of the source if it has any. The length of the translation does not change.
     """
-    grouped = [span.text for span in spans if span.kind is SpanKind.NUMBER and re.search(r"\d\D\d{3}", span.text)]
+    numbers = (part for span in spans if span.kind is SpanKind.NUMBER for part in re.split("[-–—]", span.text))
+    grouped = [number for number in numbers if re.search(r"\d\D\d{3}", number)]
     if not grouped:
         return translation
 
@@ -127,7 +128,7 @@ def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -
 
 
 def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSpan] = ()) -> list[str]:
-    """Return the quoted words in lower case that a model copied, as in `Sie sagten „no“`, without those of code.
+    """Return the single quoted words in lower case that a model copied, as in `Sie sagten „no“`, without those of code.
 
     `spans` are the protected spans of the source.
     """

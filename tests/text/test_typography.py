@@ -13,7 +13,7 @@ def test_other_words_are_quoted() -> None:
     ("source", "translation", "copied"),
     [
         ('She said "no, thanks" and "no".', "Sie sagte „no, thanks“ und „no“.", ["no"]),
-        ("« big data »", "„Big data“", ["Big data"]),
+        ("« data »", "„Data“", ["Data"]),
         ('They said "no".', "Sie sagten „nein“.", []),
         ('"Save", "true", "xml", "a1" or "one of a few words"', '"Save" "true" "xml" "a1" "one of a few words"', []),
     ],

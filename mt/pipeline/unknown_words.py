@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mt.languages import primary_language
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention
-from mt.text import casing, protect
+from mt.text import casing, negation, protect
 from mt.text.alignment import piece_offsets
 from mt.text.phrases import Phrases
 from mt.tokenizer import SPACE_MARK
@@ -80,7 +80,10 @@ async def replace_guesses(
         return alternatives  # most translations need no attention
     attention = await piece_attention(decoded, 0, context)
     text, copied = alternatives[0].text, []
-    for guess, word in _guesses(written, target, _origins(source, target, np.asarray(attention.weights))):
+    origins = _origins(source, target, np.asarray(attention.weights))
+    may_be = [negation.may_be_guess(word.text, context.target) for word in target]
+    origins = [origin if may else None for origin, may in zip(origins, may_be, strict=True)]
+    for guess, word in _guesses(written, target, origins):
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)
         if len(places) == 1 and not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):

@@ -3,18 +3,22 @@
 import re
 
 from mt.languages import primary_language
+from mt.text import schedules
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("negation.toml")
-_CLEAR, _POSSIBLE, _DUTIES = (
+_CLEAR, _POSSIBLE, _DUTIES, _NO_DUTIES, _NEVER_GUESSES = (
     {language: re.compile(pattern.strip(), re.IGNORECASE) for language, pattern in _TABLES[name].items()}
-    for name in ("clear", "possible", "duties")
+    for name in ("clear", "possible", "duties", "no_duties", "never_guesses")
 )
 _HINTS = {language: parts.split() for language, parts in _TABLES["hints"].items()}  # for fast tests
 _PERMISSIONS = {"muss": "darf", "musst": "darfst", "müssen": "dürfen", "müsst": "dürft"}
 _DUTY = re.compile(r"[Mm](?<!\w.)(?:usst?|üssen|üsst)\b")
 _VERB = re.compile(r"(?i)\b(?:muss|musst|müssen|müsst|darf|darfst|dürf\w+|brauch\w+|soll\w*)\b")
-_CLAUSE, _NOT = re.compile(r"[,;:.!?]|\b(?:und|aber|oder)\b"), re.compile(r"(?i)\b(?:nicht|kein\w*|nie|niemals)\b")
+_CLAUSE, _NOT = (
+    re.compile(r"[,;:.!?]|\b(?:und|aber|oder)\b"),
+    re.compile(r"(?i)\b(?:nicht(?! nur\b)|kein\w*|nie|niemals)\b"),
+)
 _WITHOUT = re.compile(r"(?i)\b(?:without|ohne|sans)\b")
 
 
@@ -28,9 +32,19 @@ def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:
     return len(_POSSIBLE[target].findall(translation)) <= len(_WITHOUT.findall(source))
 
 
+def may_be_guess(word: str, language: str) -> bool:
+    """Return whether a word of a translation may stand for a rare word: no negation, duty, direction, day or month."""
+    pattern = _NEVER_GUESSES.get(primary_language(language))
+    return not (pattern and pattern.fullmatch(word)) and not schedules.has_names(word, language)
+
+
 def mend_prohibitions(source: str, translation: str, languages: tuple[str, str]) -> str:
-    """Return a German translation with `darf nicht` for `must not`, if it has a verb for each duty of its source."""
+    """Return a translation with `darf nicht` or `must not` for prohibitions, if it has a verb for each duty."""
     language, target = map(primary_language, languages)
+    if target == "en" and language in _DUTIES and (no_duties := _NO_DUTIES[target].findall(translation)):
+        duties = list(_DUTIES[language].finditer(source))
+        are_prohibitions = len(duties) == len(no_duties) and all(duty["not"] is not None for duty in duties)
+        return _NO_DUTIES[target].sub("must not", translation) if are_prohibitions else translation
     if target != "de" or language not in _DUTIES or not _DUTY.search(translation):
         return translation
     duties = [duty["not"] is not None for duty in _DUTIES[language].finditer(source)]

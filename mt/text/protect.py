@@ -151,7 +151,7 @@ def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> t
 
     The text of a KEPT span counts as a span at most as often as it occurs in `spans`, and not inside a word or another
     span. A placeholder of the source is a span without the letters beside it, such as `%s` in `%ss` and `l'%s`, and its
-    marks of emphasis are spans beside any sign.
+    marks of emphasis are spans beside any sign. Other spans of the source are so in compounds, as in `x.org-Portal`.
     """
     translated = find_spans(translation, list(_find_kept(translation, spans)))
     texts = {span.text for span in spans}
@@ -159,9 +159,10 @@ def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> t
     endings = [re.escape(text) + ("" if can_have_ending(text) else r"(?!\w)") for text in placeholders]
     marks = [re.escape(text) for text in texts if not text.strip("*")]
     emphasis = [rf"(?<!\*)(?:(?<=\S){mark}|{mark}(?=\S|\Z))(?!\*)" for mark in marks]
-    if not (endings or emphasis):
+    compounds = [rf"{re.escape(text)}(?=-[^\W\d_]{{2}})" for text in texts if f"{text}-" in translation]
+    if not (endings or emphasis or compounds):
         return translated
-    pattern = re.compile("|".join(endings + emphasis))
+    pattern = re.compile("|".join(endings + emphasis + compounds))
     unchanged = [span for span in translated if span.text in texts or span.kind is not SpanKind.OPAQUE]
     parts = _without_overlap(
         (ProtectedSpan(*match.span(), match[0], SpanKind.OPAQUE) for match in pattern.finditer(translation)), unchanged
@@ -246,8 +247,13 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
         elif group == "word":
             begin, end = _trim_word(match[0], begin)
             if not CODE.search(sentence[begin:end]) or PERIOD.match(sentence, begin):
-                for number in NUMBERS.finditer(sentence, begin, place):
+                while number := NUMBERS.search(sentence, begin, place):
+                    number = (
+                        NUMBERS.match(sentence, number.start()) or number
+                    )  # its unit may follow the word: 20 °C–25 °C
                     yield ProtectedSpan(*number.span(), number[0], SpanKind.NUMBER)
+                    begin = number.end()
+                place = max(begin, place)
                 continue
         elif group == "tag" and _is_named(match[0], end_tags):
             group = "name"

@@ -96,6 +96,22 @@ def lost_dates(source: str, translation: str, languages: tuple[str, str]) -> lis
     return [date.span() for date, (_, month, _) in dates if month not in right and date[0] not in translation]
 
 
+def has_names(text: str, language: str) -> bool:
+    """Return whether a text in a language names a day or a month."""
+    language = primary_language(language)
+    return language in _DAYS and any(_names(kind, language, text) for kind in ("days", "months"))
+
+
+def lost_days(source: str, translation: str, languages: tuple[str, str]) -> bool:
+    """Return whether a translation lacks a day, or the month of a date, of its source."""
+    language, target = map(primary_language, languages)
+    if not {language, target} <= _DAYS.keys():
+        return False
+    return bool(_names("days", language, source) - _names("days", target, translation)) or bool(
+        lost_dates(source, translation, languages)
+    )
+
+
 def mend_names(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
     """Write the days and months of a translation in its language, or as they are in the source.
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mt import Translator
 from mt.bundled import STARTER_MODEL
+from mt.text.negation import may_be_guess
 
 WORDS = ("snorgwhump", "Vlarfenquist", "kwetzelbrot", "plouffigard", "gribbelhauz")
 SENTENCES = (
@@ -45,6 +46,16 @@ def test_phrases_replace_guesses_and_copies(tmp_path: Path) -> None:
         present += words[target] in translation.text
         assert not any(wrong in translation.text for wrong in ("le argouffin", "la argouffin", "l'plouffigard"))
     assert present >= 12
+
+
+def test_words_that_decide_the_meaning_are_no_guesses() -> None:
+    words = {
+        "de": "nicht Montag März links darf",
+        "en": "not Monday March left must",
+        "fr": "pas lundi mars gauche doit",
+    }
+    assert not any(may_be_guess(word, language) for language in words for word in words[language].split())
+    assert may_be_guess("Haus", "de") and may_be_guess("not", "de")
 
 
 def test_known_words_are_not_copied(starter: Translator) -> None:

@@ -132,7 +132,11 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (protect.find_spans, 20_000, ["http://a⋯]", "<ref>", *UNITS[:13]]),
     (protect.find_spans, 8000, UNITS[13:]),
     (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a ", "⋯{a⋯⋯}"]),
-    (protect.find_spans, 2000, ["⋯1.⋯1st", "1.22", "[Name ", "[A a⋯ a", "1 ½", "{{a %(a ", "x⋯-aa⋯1", '-a "']),
+    (
+        protect.find_spans,
+        2000,
+        ["⋯1.⋯1st", "1.22", "[Name ", "[A a⋯ a", "1 ½", "1 °C–", "1–2,000.", "{{a %(a ", "x⋯-aa⋯1", '-a "'],
+    ),
     (protect.split_at_long_spans, 500, ["http://a" + "b" * 70 + " "]),
     (partial(protect.list_marker_length, language="en"), 5000, ["- - - -"]),
     (lambda text: restoration.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x "]),

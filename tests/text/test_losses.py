@@ -10,7 +10,7 @@ from mt.text.names import lost_names
 from mt.text.negation import is_lost
 from mt.text.places import lost_places
 from mt.text.protect import find_spans, lost_spans
-from mt.text.schedules import lost_dates, lost_ranges
+from mt.text.schedules import lost_dates, lost_days, lost_ranges
 from mt.text.symbols import damaged_words, lost_symbols, unknown_signs, unknown_words
 from mt.text.titles import lost_titled_names
 from mt.text.typography import lost_quotations
@@ -24,6 +24,7 @@ LOST: dict[str, Callable[[str, str, tuple[str, str]], Sequence[Range]]] = {
     "titled names": lambda source, translation, languages: lost_titled_names(source, translation, languages[0]),
     "dates": lost_dates,
     "ranges of days and times": lost_ranges,
+    "days": lambda *texts: [(0, len(texts[0]))] if lost_days(*texts) else [],
     "symbols": lambda source, translation, _: lost_symbols(source, translation),
     "unknown words": lambda source, _, __: unknown_words(source, KNOWN),
     "unknown signs": lambda source, _, __: unknown_signs(source, KNOWN),
@@ -120,6 +121,12 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en de", "⟨mon-fri⟩: 9", ""),
         ("en de", "sun-sat is", ""),
     ],
+    "days": [
+        ("en de", "⟨on Monday⟩", "am Dienstag"),
+        ("en de", "on Monday", "am Montag"),
+        ("en it", "on Monday", ""),
+        ("de en", "⟨am 3. Mai⟩", "on June 3"),
+    ],
     "symbols": [
         ("", "Apply ⟨10 mV⟩.", "10 MV anwenden."),
         ("", "It is ⟨500 nm⟩.", "Es ist 500 Uhr."),
@@ -180,6 +187,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "12 men, 12:30", "12 Männer, 12:30"),
         ("", "⟨12⟩ men, ⟨12:30⟩", "Zwölf Männer, 12.30 Uhr"),
         ("", "5 percent", "5 %"),
+        ("", "the x.org site and ⟨a.txt⟩", "die x.org-Seite"),  # a compound
         ("", "⟨5%%⟩ done", "5% fertig"),  # of printf
         ("", "3. Mann", "the 3rd man"),
         ("", "2 men and two dogs", "2 Männer und 2 Hunde"),  # a number may occur more often

@@ -101,6 +101,12 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en de", "You don't have to pay.", "Du musst nicht zahlen."),
         ("en de", "It must not be opened.", "Es darf nicht geöffnet werden."),
         ("fr de", "Vous ne devez pas l'ouvrir.", "Sie ⟨müssen→dürfen⟩ es nicht öffnen."),
+        ("en de", "You must not only go.", "Du musst nicht nur gehen."),
+        ("en de", "It must never be opened.", "Es ⟨muss→darf⟩ nie geöffnet werden."),
+        ("fr de", "Tu ne dois plus fumer.", "Du ⟨musst→darfst⟩ nicht mehr rauchen."),
+        ("fr de", "Vous ne devez pas que payer.", "Sie müssen nicht zahlen."),
+        ("fr en", "Il ne faut pas fumer.", "You ⟨don't have to→must not⟩ smoke."),
+        ("fr en", "Tu n'es pas obligé de fumer.", "You don't have to smoke."),
         ("fr de", "Vous devez l'ouvrir.", "Sie müssen es öffnen."),
         ("en fr", "It must not be opened.", "Cela muss nicht"),
         ("en de", "You must not go, but you don't have to pay.", "Du darfst nicht gehen, musst aber nicht zahlen."),
@@ -230,6 +236,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "1,234,567.50 dogs", "1⟨ →\u00a0⟩234⟨ →\u00a0⟩567,50 chiens"),  # other separators
         ("", "in 2020 300 dogs, 1,000 cats", "en 2020 300 chiens, 1⟨ →\u00a0⟩000"),  # two numbers
         ("", "1,500 dogs", "1 000 chiens"),  # another number
+        ("", "10,000-20,000 dogs", "10⟨ →\u00a0⟩000-20⟨ →\u00a0⟩000 chiens"),
         ("", "dogs", "1 000 chiens"),  # no number
     ],
     "no-break spaces": [

@@ -40,6 +40,13 @@ def test_a_pair_does_not_depend_on_the_others(target_library: ctypes.CDLL) -> No
         np.testing.assert_array_equal(model.cross_attention([pair])[0], weights)
 
 
+def test_int8_weights_are_near_float32(target_library: ctypes.CDLL) -> None:
+    models = (compile_model(target_library, odd_model(), int8) for int8 in (False, True))
+    exact, quantized = (model.cross_attention(PAIRS) for model in models)
+    differences = [abs(one - other).mean() for one, other in zip(exact, quantized, strict=True)]
+    assert 0 < max(differences) < 0.02
+
+
 @pytest.mark.parametrize("int8", [False, True])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("options", [SearchOptions(), SearchOptions(beam_size=5, n_best=3)], ids=["greedy", "beam"])

@@ -328,10 +328,10 @@ def test_every_request_has_a_deadline(native: Application, models: WordModels) -
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_closed_connection_cancels_the_translation(native: Application, models: WordModels, stream: bool) -> None:
     body = json.dumps({**PAIR, "q": f"left {stream}", "stream": stream})
-    head = f"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
     native.do(models.opened.clear)
     with socket.create_connection(("127.0.0.1", native.port)) as connection:
-        connection.sendall(f"{head}\r\n\r\n{body}".encode())
+        connection.sendall(f"POST /translate HTTP/1.1\r\nHost: localhost\r\n{kind}\r\n\r\n{body}".encode())
         native.until(lambda: models.calls)
         assert not models.calls[0].cancelled
     native.until(lambda: models.calls[0].cancelled)

@@ -72,8 +72,12 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
     """Replace ordinary spaces in the numbers of a translation by no-break spaces, as in `1 000`.
 
     `spans` are the protected spans of the source. Numbers of the source that have separators are replaced, with the
-    spaces of the source if it has any. The length of the translation does not change.
+    spaces of the source if it has any. A hyphen in place of the dash of a span such as `A1–A4` becomes a dash. The
+    length of the translation does not change.
     """
+    for span in spans:
+        if "–" in span.text and span.kind is not SpanKind.NUMBER:
+            translation = translation.replace(span.text.replace("–", "-"), span.text)
     numbers = (part for span in spans if span.kind is SpanKind.NUMBER for part in re.split("[-–—]", span.text))
     grouped = [number for number in numbers if re.search(r"\d\D\d{3}", number)]
     if not grouped:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from mt.errors import RequestError
+from mt.languages import primary_language
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.repairs import (
@@ -94,7 +95,9 @@ async def translate_sentence(
 
     def finished(text: str) -> str:
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
-        text = places.write_places(texts[0], titles.write_titles(texts[0], text, languages), languages, fixed)
+        text = names.write_names(sentence, text)
+        text = titles.write_titles(texts[0], text, languages)
+        text = places.write_places(texts[0], text, languages, fixed)
         text = without_copies(fixed, text)
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
@@ -263,7 +266,7 @@ def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Ran
     """
     end = titles.end_of_greeting(sentence, protect.find_spans(sentence, kept)) if ", " in sentence else 0
     label, colon, _ = sentence.partition(": ")
-    is_name = bool(colon) and not end and names.is_given_name(label.rstrip())
+    is_name = bool(colon) and not end and names.is_given_name(label.rstrip().title())
     if not (end or colon):
         label, comma, _ = sentence.partition(", ")
         colon = comma * (titles.is_greeting(label.partition(" ")[0]) and label.count(" ") > 1)
@@ -272,7 +275,7 @@ def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Ran
         end = (len(label) + 1) * (is_name or bool(is_phrase))
     if not end or not sentence[end:].strip():
         return []
-    text = f"{label.rstrip()}:" if is_name else sentence[:end]
+    text = f"{label.rstrip()}{' ' * (primary_language(context.target) == 'fr')}:" if is_name else sentence[:end]
     return [TextPart(text, kept=is_name), TextPart(" ", kept=True), TextPart(sentence[end + 1 :], kept=False)]
 
 

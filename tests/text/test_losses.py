@@ -41,7 +41,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "Ask ⟨Pierre Lefèvre⟩'s boss.", "Frag seinen Chef."),
         ("", "Ask ⟨Hans Müller⟩.", "Frag Johann Müller."),
         ("", "Tom and ⟨Mary Brown⟩ sleep.", "Tom und Maria Brown schlafen."),
-        ("", "Heute hat Anna Geburtstag.", "Today is her birthday."),
+        ("", "Heute hat ⟨Anna⟩ Geburtstag.", "Today is her birthday."),
+        ("", "I gave ⟨Gérard⟩ the book. Mary: yes.", "Ich gab mir das Buch. Maria: ja."),  # which has another form
+        ("", "Queen Elizabeth, Saint Peter, John 3:16, Charles the Great", "Königin"),
         ("", "Tell Anna Monday is fine.", "Sag Anna, Montag ist gut."),
         ("", "Weil Martin der Bauer ist und Karl König wurde", "Because Martin is the farmer and Karl became king"),
         ("", "The Martin Family and the Robert Schools", "Familie Martin und die Schulen von Robert"),

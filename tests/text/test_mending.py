@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from mt.text.casing import begin_with_capital
+from mt.text.names import write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.numbers import mend_numbers
 from mt.text.places import write_places
@@ -31,6 +32,7 @@ MENDED: dict[str, Callable[[str, str, str], str]] = {
     "prohibitions": of_pair(mend_prohibitions),
     "days and months": of_pair(mend_names),
     "ranges of days and times": of_pair(mend_ranges),
+    "given names": lambda source, translation, _: write_names(source, translation),
     "titles": of_pair(write_titles),
     "places": of_pair(partial(write_places, fixed=[("ACME Munich", "ACME Munich")])),
     "a capital at the beginning": lambda source, translation, _: begin_with_capital(translation, source, "en"),
@@ -167,6 +169,15 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "Mo–Fr", "Mon–Fri, Do-So"),  # not of the source
         ("en fr", "from 9:00 to 17:00", "de 9:00 à 17:00"),
     ],
+    "given names": [
+        ("", "Tom, Mary and John", "Tom, ⟨Maria→Mary⟩ und ⟨Johannes→John⟩"),
+        ("", "Mary's brother", "⟨Marias→Marys⟩ Bruder"),
+        ("", "TOM AND MARY", "Tom und ⟨Maria→Mary⟩"),
+        ("", "Hans, Karl Marx", "Hans, ⟨Charles→Karl⟩ Marx"),
+        ("", "Christopher Columbus, Queen Mary", "Christoph Kolumbus, Königin Maria"),
+        ("", "Mary and Maria", "Maria und Maria"),
+        ("", "Charles the Great, Louis XIV", "Karl der Große, Ludwig XIV."),
+    ],
     "titles": [
         ("en de", "Mr Smith called.", "⟨Mr→Herr⟩ Smith rief an."),
         ("en de", "Please ask Mr. Smith's wife.", "Frag ⟨Mr.→Herrn⟩ Smiths Frau."),
@@ -232,6 +243,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "Hallo", "გამარჯობა"),
     ],
     "spaces in numbers": [
+        ("", "rooms A1–A4, A5-A6", "Räume ⟨A1-A4→A1–A4⟩, A5-A6"),  # codes
         ("", "1\u202f000 dogs", "1⟨ →\u202f⟩000 Hunde"),  # of the source
         ("", "1,234,567.50 dogs", "1⟨ →\u00a0⟩234⟨ →\u00a0⟩567,50 chiens"),  # other separators
         ("", "in 2020 300 dogs, 1,000 cats", "en 2020 300 chiens, 1⟨ →\u00a0⟩000"),  # two numbers

@@ -8,6 +8,7 @@ from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
 from mt.text import casing, names, protect, symbols
 from mt.text.alignment import Range, with_edits
+from mt.text.hours import translate_line
 from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
 from mt.text.terms import TermMatch
@@ -32,8 +33,11 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
     in_capitals = casing.lower_capitals(sentence, context.source, kept, context.known_pieces) is not None
     matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
     copied = _bare_term(sentence, matches)
-    if context.phrases and not (matches or kept or context.banned or context.options.sample):
-        copied = context.phrases.translate(sentence, context.source, context.target)
+    if not (matches or kept or context.banned or context.options.sample):
+        languages = context.source, context.target
+        copied = (context.phrases and context.phrases.translate(sentence, *languages)) or translate_line(
+            sentence, languages
+        )
     has_latin = likely_script(context.target) in ("Latn", "")
     if copied is None and (symbols.is_code(sentence, context.source) or (has_latin and names.is_name(sentence))):
         copied = sentence

@@ -34,6 +34,7 @@ from mt.pipeline.variants import (
 from mt.text import casing, names, places, protect, repetition, segment, titles
 from mt.text.alignment import Range, ranges_between, split_ranges
 from mt.text.clauses import clause_ranges
+from mt.text.hours import translate_line
 from mt.text.measures import read_measure
 from mt.text.segment import TextPart
 from mt.text.terms import without_copies
@@ -271,7 +272,10 @@ def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Ran
         label, comma, _ = sentence.partition(", ")
         colon = comma * (titles.is_greeting(label.partition(" ")[0]) and label.count(" ") > 1)
     if colon and not end and not any(begin < len(label) for begin, _ in kept):
-        is_phrase = context.phrases and context.phrases.translate(label, context.source, context.target)
+        languages = context.source, context.target
+        is_phrase = (context.phrases and context.phrases.translate(label, *languages)) or translate_line(
+            label, languages
+        )
         end = (len(label) + 1) * (is_name or bool(is_phrase))
     if not end or not sentence[end:].strip():
         return []

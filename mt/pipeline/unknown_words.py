@@ -170,7 +170,8 @@ def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None])
         else:
             invented = any(word.new and _probability([word]) < GUESS_PROBABILITY for word in members)
             limit = GUESS_PROBABILITY if invented or origin.new != 1 else STRICT_PROBABILITY
-            is_guess = (invented or origin.new > 0) and _probability(members) < limit and guess.casefold() != instead
+            is_guess = (invented or origin.new > 0) and _probability(members) < limit
+            is_guess = is_guess and not re.search(rf"(?<!\w){re.escape(instead)}(?!\w)", text.casefold())
         if is_guess:
             yield guess, origin
 

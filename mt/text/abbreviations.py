@@ -20,7 +20,9 @@ _GOES_ON = (  # after a number that is a code: see p. 5 and 6
 _CODE = rf"(?={_SPACE}?\d[\w./-]*(?!\w|[.,]\d|{_SPACE}?(?:[€$%]|(?!{_GOES_ON})[^\W\d_])))"
 _MONTH = r"(?:Jan|Feb|Mar|Mär|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[ck]t|Nov|De[cz])[a-zä]*\.?"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So)\b\.?"
-_HOUR = rf"{_SPACE}?(?:Uhr|h|[ap]m|[–-]{_SPACE}?\d{{1,2}})\b(?![.,]\d|{_SPACE}(?!(?:and|bis|to|Uhr|und)\b)[^\W\d_])"
+_HOUR = (
+    rf"{_SPACE}?(?:Uhr|h|[ap]m|[–-]{_SPACE}?\d{{1,2}})\b(?![.,]\d|{_SPACE}(?!(?:and|bis|to|Uhr|und|[ap]m)\b)[^\W\d_])"
+)
 _WHEN = (  # 5:30, 8–12, 20.30 Uhr, 5.6., 5. Mai, 5 May, Dec 1, but not 20 am Tag
     rf"(?:\d{{1,2}}(?::\d\d|{_HOUR}|\.\d\d{_HOUR}|\.{_SPACE}?(?:[01]?\d\.|{_MONTH})|{_SPACE}{_MONTH})|{_MONTH}{_SPACE}\d)"
 )
@@ -31,6 +33,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     "first": "\\A{}",
     "anywhere": "{}",
     "before_word": "{}",
+    "after_on": rf"(?<=\b[Oo]n ){{}}(?!{_SPACE}[A-Z]|-)",
     "after_pronoun": r"(?:(?<=\bI )|(?<=\b[Ii]ch )|(?<=\b[Jj]e )|(?<=\b[Jj]['’])){}(?= [\w'’@])",
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",
     "before_name": rf"(?:\A|(?<=[,;:(]{_SPACE})|{_NO_NAME}){{}}(?={_SPACE}(?!L[ae]s?\b)[A-ZÀ-ÖØ-Þ][^\W\d_])",

@@ -14,6 +14,7 @@ _NEXT_CAPITAL = re.compile(" [A-ZÀ-ÖØ-Þ]")  # a fast test
 _LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) {_SURNAME}")
 _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ][a-zß-ÿ]+")
 _BEFORE, _AFTER = map(re.compile, read_tables("patterns.toml")["names"].values())
+_NEXT_NAME = re.compile(f" ({_WORD})")
 _BESIDE = 20  # number of characters beside a name that are examined
 
 
@@ -39,33 +40,38 @@ def lost_names(source: str, translation: str) -> list[Range]:
         for match in (_FIRST.finditer(source) if _NEXT_CAPITAL.search(source) else ())
         if not all(name in translation for name in match.groups()) and _is_name(match["surname"], match["given"])
     ]
-    alone = [match.span() for match in _given_names(source, translation) if not _other_forms(match[0], translation)]
-    return lost + [one for one in alone if not any(begin <= one[0] < end for begin, end in lost)]
+    covered = {place for one in lost for place in range(*one)}
+    for name, places in _given_names(source, translation):
+        if not _other_forms(name, translation):
+            lost += [place.span() for place in places if place.start() not in covered]
+    return lost
 
 
 def write_names(source: str, translation: str) -> str:
     """Return a translation with the given names of its source in place of other forms, as `Johannes` for `John`."""
     if source.isupper():
         source = source.title().replace(" ", ", ")  # without surnames
-    for match in _given_names(source, translation):
-        found = [form for form in _other_forms(match[0], translation) if not re.search(rf"\b{form}\b", source)]
-        surname = re.match(rf" ({_WORD})", source[match.end() :])
-        if len(found) == 1 and not (surname and surname[1] not in translation):  # Christopher Columbus
-            translation = re.sub(rf"(?<![\w-]){found[0]}(?=s?(?![\w-]))", match[0], translation)
+    for name, places in _given_names(source, translation):
+        found = [form for form in _other_forms(name, translation) if not re.search(rf"\b{form}\b", source)]
+        surnames = filter(None, (_NEXT_NAME.match(source, place.end()) for place in places))
+        if len(found) == 1 and all(surname[1] in translation for surname in surnames):  # not Christopher Columbus
+            translation = re.sub(rf"(?<![\w-]){found[0]}(?=s?(?![\w-]))", name, translation)
     return translation
 
 
-def _given_names(source: str, translation: str) -> Iterator[re.Match[str]]:
+def _given_names(source: str, translation: str) -> Iterator[tuple[str, list[re.Match[str]]]]:
     """Yield the given names of a source that its translation lacks, without those that languages translate."""
     names = read_words("names.toml")
-    wanted = names["given"].difference(names["doubtful"]).intersection(_CAPITALISED.findall(source))
-    for name in wanted if wanted else ():
-        places = [*re.finditer(rf"(?<![\w.@'’/-]){name}(?![\w@/-]|\.\w)", source)] if name not in translation else []
-        if not any(
-            _BEFORE.search(source, max(0, one.start() - _BESIDE), one.start()) or _AFTER.match(source, one.end())
-            for one in places
-        ):
-            yield from places
+    for name in names["given"].difference(names["doubtful"]).intersection(_CAPITALISED.findall(source)):
+        if name not in translation:
+            places = [*re.finditer(rf"(?<![\w.@'’/-]){name}(?![\w@/-]|\.\w)", source)]
+            if places and not any(map(_is_translated, places)):
+                yield name, places
+
+
+def _is_translated(name: re.Match[str]) -> bool:
+    begin, end = name.span()
+    return bool(_BEFORE.search(name.string, max(0, begin - _BESIDE), begin) or _AFTER.match(name.string, end))
 
 
 def _other_forms(name: str, translation: str) -> list[str]:

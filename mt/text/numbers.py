@@ -60,7 +60,8 @@ _TIMES = {
     ),
 }
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
-_TABLES, _MONTHS = read_tables("numbers.toml"), read_tables("schedules.toml")["months"]["de"].split()
+_TABLES = read_tables("numbers.toml")
+_MONTHS, _ENGLISH_MONTHS = (read_tables("schedules.toml")["months"][language].split() for language in ("de", "en"))
 _SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
 _PER = {"de": "pro", "en": "per", "fr": "par"}  # between a price and a time, as in $5/month
@@ -73,6 +74,16 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
 )
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(rf"\b(?:[Aa]m|[Vv]om|[Zz]um|[Dd]en) {_DATE}(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d])")
+_DAYS_OF_MONTH = {  # 3.–5. Mai and May 3–5 within a sentence
+    "de": re.compile(rf"(?<=[a-zäöüß] )(\d\d?\.) ?[-–] ?(?=\d\d?\. (?:{'|'.join(_MONTHS)}))"),
+    "en": re.compile(
+        r"(?:\b(?:from|on) |(?<=[a-z] ))(?:(?P<month>{0}) (?P<first>\d\d?) ?[-–] ?(?P<last>\d\d?)"
+        r"|(?P<begin>\d\d?) ?[-–] ?(?P<end>\d\d?) (?P<of>{0}))(?![\w–-])".replace("{0}", "|".join(_ENGLISH_MONTHS))
+    ),
+}
+_DAY_AND_HOURS = re.compile(  # Mon–Sat, 7–19 h, but not: it takes 7–19 h
+    r"\b((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.?[,:]? )(\d\d?) ?[-–] ?(\d\d?) ?h(?!\w)"
+)
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED = map(re.compile, read_tables("numbers.toml")["patterns"].values())
 
@@ -101,6 +112,7 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     patterns = [_GROUPED, *([_SCALED] if source == "en" else []), *([PERIOD] if source in _PER else [])]
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
     patterns += {"de": [_ZONE, _DATES], "en": [_ZONE]}.get(source, [])  # EST and ET are words of French
+    patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS] if source in _DAYS_OF_MONTH else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
         return text
@@ -113,10 +125,12 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
         return codes == others and all(begin <= code.begin and code.end <= end for code in codes)
 
     chosen = sorted(filter(is_free, matches), key=re.Match.start)
-    return text.edit((*one.span(), f" {_PER[source]} " if one.re is PERIOD else _unified(one)) for one in chosen)
+    return text.edit(
+        (*one.span(), f" {_PER[source]} " if one.re is PERIOD else _unified(one, target)) for one in chosen
+    )
 
 
-def _unified(match: re.Match[str]) -> str:
+def _unified(match: re.Match[str], target: str) -> str:
     if match.re is _GROUPED:
         return match[0].replace(" ", NO_BREAK_SPACE)
     if match.re is _ZONE:
@@ -124,6 +138,18 @@ def _unified(match: re.Match[str]) -> str:
     if match.re is _DATES:
         dates = re.sub(" ?[-–] ?", " bis ", match[0])
         return re.sub(r"0?(\d+)\.(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", dates)
+    if match.re is _DAY_AND_HOURS:
+        return f"{match[1]}{match[2]}:00–{match[3]}:00"
+    if match.re is _DAYS_OF_MONTH["de"]:
+        return f"{match[1]} bis "
+    if match.re is _DAYS_OF_MONTH["en"]:
+        month, first, last = (
+            match["month"] or match["of"],
+            match["first"] or match["begin"],
+            match["last"] or match["end"],
+        )
+        is_from = target != "de" or match[0].startswith("from")
+        return f"from {month} {first} to {month} {last}" if is_from else f"on {first} to {last} {month}"
     if match.re is _SCALED:
         scale = _SCALES.get(match[2].lower())
         return f"{match[1]} {scale}" if scale else f"{match[1][0]}{round(1000 * float(match[1][1:])):,}"

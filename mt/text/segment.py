@@ -32,7 +32,7 @@ _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between
 _LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["sentences"].values()
 )
-_ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL = _PATTERNS
+_ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL, *_OF_DAYS = _PATTERNS
 _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
 _ORDINAL = {name: re.compile(words) for name, words in read_tables("patterns.toml")["ordinal_ends"].items()}
@@ -225,6 +225,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
             end in inside
             or follows == "="
             or (follows in ("-", "–") and bool(_FIRST_PART.search(sentence) or _SECOND_PART.match(paragraph, end)))
+            or (_OF_DAYS[1].match(paragraph, end) is not None and _OF_DAYS[0].search(sentence) is not None)
             or ends_with_abbreviation(paragraph[begin:end], paragraph[end : end + 20], language)
             or (_ABBREVIATION.search(sentence) is not None and (follows.islower() or _ZONE.match(paragraph, end)))
             or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)

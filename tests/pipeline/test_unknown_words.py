@@ -68,6 +68,14 @@ def test_known_words_are_not_copied(starter: Translator) -> None:
         assert [one.copied for one in starter.translate(text, source=source, target=target).sentences] == [()]
 
 
+def test_words_are_not_doubled(starter: Translator) -> None:
+    """The model writes `Der Laden ist in Mon-Fri geöffnet`, of which the last word is a guess for Mon-Fri."""
+    rows = [("en", "The shop is open Mon-Fri."), ("de", "Das Massaker von Adana ereignete sich im April.")]
+    for source, text in rows:
+        words = starter.translate(text, source=source, target="de" if source == "en" else "en").text.split()
+        assert len(set(words)) == len(words)
+
+
 def test_a_sentence_with_a_term_has_no_copies(starter: Translator) -> None:
     text = "The snorgwhump sees the door. Tom bought 3 flubbers."
     with_term, without = starter.translate(text, source="en", target="de", glossary={"door": "Pforte"}).sentences

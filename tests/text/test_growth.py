@@ -13,9 +13,11 @@ from mt.text.alignment import Link, PieceAttention
 from mt.text.casing import lower_capitals, lower_title_case
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
+from mt.text.hours import translate_line
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
 from mt.text.measures import read_measure
+from mt.text.names import lost_names, write_names
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
@@ -143,11 +145,15 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
     (partial(unknown_signs, known=frozenset("a")), 5000, ["‖ ", "1 ‖"]),
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
+    (partial(lost_names, translation=""), 2000, ["Mary ", "Mary, "]),
+    (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),
+    (lambda text: translate_line(text, ("en", "de")), 50, ["Mon, ", "Mon 1-"]),
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
     (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/", "a⋯\u0301⋯⋯\u0316⋯"]),
     (lambda text: unify_numbers(NormalisedText(text), ("fr", "en")), 300, ["14h30 `x1` 1 000 € "]),
+    (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["on May 3-", "Mon, 7-", "a 3-5 "]),
     (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["1 to ", "1 pm "]),
     (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),
     (split, 20_000, ["\n", "-\n", "[ ] a⋯ ⋯[ ] b", "house ", "house", "房子在这里", "𐌰𐌱𐌲 ", r"a⋯\n⋯5"]),

@@ -1,0 +1,60 @@
+"""Lines of days, hours and dates, which are translated word by word."""
+
+import pytest
+
+from mt.text.hours import translate_line
+
+
+@pytest.mark.parametrize(
+    ("direction", "line", "expected"),
+    [
+        (
+            "en-de",
+            "Mon-Fri 9:00-18:00, Saturday 10:00-14:00, Sun closed",
+            "Mo–Fr 9–18 Uhr, Sa 10–14 Uhr, So geschlossen",
+        ),
+        ("en-fr", "Mon, Wed, Fri: 14:00-16:30", "lun., mer., ven. : 14h–16h30"),
+        ("en-de", "Monday and Tuesday: 9-5", "Montag und Dienstag: 9–17 Uhr"),
+        ("en-de", "Monday from 9:00 to 17:00", "Montag von 9 bis 17 Uhr"),
+        ("en-fr", "Monday from 9:00 to 17:00", "lundi de 9h à 17h"),
+        ("en-de", "Mondays closed", "montags geschlossen"),
+        ("en-fr", "Mondays closed", "le lundi fermé"),
+        ("en-de", "Thurs 5:30", "Do 5:30 Uhr"),
+        ("en-de", "MON-FRI", "MO–FR"),
+        ("de-en", "Mo.-Fr. 8-18 Uhr, So. geschlossen", "Mon–Fri 8:00–18:00, Sun closed"),
+        ("de-en", "Montag bis Freitag: 8:30–17:00 Uhr", "Monday to Friday: 8:30–17:00"),
+        ("de-fr", "Sa/So 10–12 und 14–16 Uhr.", "sam./dim. 10h–12h et 14h–16h."),
+        ("de-fr", "An Sonn- und Feiertagen geschlossen", "dimanches et jours fériés fermé"),
+        ("de-en", "Täglich (Di Ruhetag)", "daily (Tue closed)"),
+        ("fr-en", "mar., jeu.", "Tue, Thu"),
+        ("fr-de", "Lun.-ven. : 8h30-17h ; dim. fermé", "Mo–Fr: 8:30–17:00 Uhr; So geschlossen"),
+        ("fr-de", "En semaine : 10 h à 12 h", "werktags: 10 bis 12 Uhr"),
+        ("de-en", "3.-5. Mai", "May 3–5"),
+        ("en-de", "May 3–5, 2025", "3.–5. Mai 2025"),
+        ("en-fr", "1st to 5th May", "1 au 5 mai"),
+        ("fr-en", "1er-5 mai 2025", "May 1–5, 2025"),
+    ],
+)
+def test_lines(direction: str, line: str, expected: str) -> None:
+    source, target = direction.split("-")
+    assert translate_line(line, (source, target)) == expected
+
+
+@pytest.mark.parametrize(
+    ("direction", "text"),
+    [
+        *(
+            ("en-de", text)
+            for text in ("Sun", "sun, sea", "sat on", "Mon-Mon", "Friday 5", "closed", "9:00-17:00", "Sun-")
+        ),
+        *(("de-en", text) for text in ("so bis di", "Mo-Di-Do", "Fr. 20-30", "Do it", "Mo, 5 Uhr früh", "so-so")),
+        *(("fr-en", text) for text in ("mer, mar", "Le mar. est là", "mar à mer")),
+        ("en-it", "Mon-Fri"),
+        ("it-en", "Mon-Fri"),
+        ("en-de", "Mon, Tue, " * 50),
+        ("en-de", ""),
+    ],
+)
+def test_other_texts(direction: str, text: str) -> None:
+    source, target = direction.split("-")
+    assert translate_line(text, (source, target)) is None

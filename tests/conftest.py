@@ -96,9 +96,8 @@ def write_model(
     torch.manual_seed(seed)
     languages = sorted({code for pair in map(Direction.parse, directions) for code in (pair.source, pair.target)})
     tokenizer = Tokenizer(train_tokenizer(sentences(500), vocabulary_size=400, languages=languages))
-    config = ModelConfig(
-        encoder_layers=layers, decoder_layers=layers, d_model=32, d_ff=64, heads=2, max_length=max_length
-    )
+    sizes = {"encoder_layers": layers, "decoder_layers": layers, "d_model": 32, "d_ff": 64, "heads": 2}
+    config = ModelConfig.model_validate({**sizes, "max_length": max_length})
     model = Transformer(config, len(tokenizer))
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -44,20 +44,8 @@ WAITING = {
 
 PINNING = {aten.pin_memory.default, aten._pin_memory.default, aten.is_pinned.default}
 INDEXING = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default}
-NO_KERNEL = {
-    "view",
-    "t",
-    "transpose",
-    "expand",
-    "slice",
-    "select",
-    "unsqueeze",
-    "squeeze",
-    "permute",
-    "detach",
-    "alias",
-}
-NO_KERNEL |= {"as_strided", "unbind", "split", "split_with_sizes", "_unsafe_view", "_reshape_alias", "unfold"}
+NO_KERNEL = {"view", "t", "transpose", "expand", "slice", "select", "unsqueeze", "squeeze", "permute", "detach"}
+NO_KERNEL |= {"alias", "as_strided", "unbind", "split", "split_with_sizes", "_unsafe_view", "_reshape_alias", "unfold"}
 NO_KERNEL |= {"diagonal", "empty", "empty_like", "empty_strided", "new_empty", "lift_fresh", "detach_"}
 """Operations without a kernel."""
 

@@ -20,11 +20,15 @@ def test_a_saved_model_of_an_earlier_day_translates_as_it_did() -> None:
     assert [translation.text for translation in translations] == [expected for _, expected in rows] != []
 
 
-def test_it_is_served_if_no_model_is_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_it_is_served_by_default_and_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("MT_")]:
         monkeypatch.delenv(name)
     assert find_models(Settings()) == (STARTER_MODEL,)
     assert find_models(Settings(model=(tmp_path,))) == (tmp_path,)
+    monkeypatch.chdir(tmp_path)
+    assert install_models(Settings(model=(Path("starter"), Path("own")))).model == (STARTER_MODEL, Path("own"))
+    Path("starter").mkdir()
+    assert install_models(Settings(model=(Path("starter"),))).model == (Path("starter"),)
 
 
 def test_it_is_small_and_names_its_sources() -> None:
@@ -34,10 +38,3 @@ def test_it_is_small_and_names_its_sources() -> None:
     card = (STARTER_MODEL / "README.md").read_text(encoding="utf-8")
     licences = "CC-BY 2.0 FR|CC-BY 4.0|Open Government Licence|Open Publication License|MPL-2.0|CeCILL".split("|")
     assert [licence for licence in licences if licence not in card] == []
-
-
-def test_its_name_stands_for_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert install_models(Settings(model=(Path("starter"), Path("own")))).model == (STARTER_MODEL, Path("own"))
-    Path("starter").mkdir()
-    assert install_models(Settings(model=(Path("starter"),))).model == (Path("starter"),)

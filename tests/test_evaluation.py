@@ -25,12 +25,9 @@ def test_scores_are_cased_and_carry_their_signatures() -> None:
     assert all("version:" in score.signature for score in report.values())
 
 
-def test_moses_tokens_lower_case_split_and_keep_hyphens() -> None:
+def test_tokens_of_moses_and_of_chinese() -> None:
     tokens = moses_tokens(["Ein T-Shirt, „rot“ & neu.", "Das ist z.B. gut!"], "de-AT")
     assert tokens == ['ein t-shirt , " rot " & neu .', "das ist z.b. gut !"]
-
-
-def test_chinese_is_split_into_characters() -> None:
     report = scores(["我喜欢吃苹果。"], ["我喜欢吃香蕉。"], "zh")
     assert [*report] == ["BLEU", "chrF2", "TER"]
     assert "tok:zh" in report["BLEU"].signature and "asian:yes" in report["TER"].signature

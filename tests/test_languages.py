@@ -38,10 +38,7 @@ def test_codes_of_translation_models_are_standard_tags(code: str, tag: str) -> N
         ("zh-hant-en", "did you mean zh-Hant-en?"),
         ("EN-DE", "did you mean en-de?"),
         ("en_de", "did you mean en-de?"),
-        *(
-            (text, "")
-            for text in ("", "en", "en-", "-en", "en-en", "en--de", "en-de-fr-it-es", "a-b", "-" * 100_000, 3)
-        ),
+        *((x, "") for x in ("", "en", "en-", "-en", "en-en", "en--de", "en-de-fr-it-es", "a-b", "-" * 100_000, 3)),
     ],
 )
 def test_an_invalid_direction_is_refused_with_what_is_accepted(text: object, suggested: str) -> None:

@@ -63,9 +63,8 @@ def client(folder: Path, python: Path) -> Iterator[httpx.Client]:
     shutil.copytree(FROZEN / "model", folder / "model")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MT_", "PYTHONPATH"))}
     command = [str(python), "-m", "service", "--model", "model", "--port", "0", "--device", "cpu", "--threads", "1"]
-    process = subprocess.Popen(
-        [*command, "--log-json", "true"], cwd=folder, env=kept, stderr=subprocess.PIPE, text=True
-    )
+    command += ["--log-json", "true"]
+    process = subprocess.Popen(command, cwd=folder, env=kept, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         output = []

@@ -39,11 +39,7 @@ TRAIN = {
     ],
 }
 DEVELOPMENT = {
-    "tatoeba/dev.en-de": [
-        "I can see a house.\tIch sehe ein Haus.",
-        "Leave!\tGeh weg!",
-        "I live here.\tIch wohne hier gern.",
-    ],
+    "tatoeba/dev.en-de": ["I see it.\tIch sehe ein Haus.", "Leave!\tGeh weg!", "I live here.\tIch wohne hier gern."],
     "docs/dev.en-fr": ["I see the tree.\tUn arbre."],
     "web/dev.en-de": ["My bike is new.\tMein Rad ist neu.\tmlqe"],
     "web/dev.en-fr": ["My bike is new.\tMon vélo est neuf.\tmlqe"],

@@ -103,9 +103,10 @@ def test_a_shortened_model_is_that_which_fewer_merges_would_have_made(tokenizer:
     assert sum(len(shorter.encode(text)) - len(tokenizer.encode(text)) for text in texts) > 0
 
 
-def test_characters_and_symbols_cannot_be_taken_from_it(tokenizer: Tokenizer) -> None:
+def test_characters(tokenizer: Tokenizer) -> None:
     with pytest.raises(TokenizerError, match=r"vocabulary_size is 270; accepted: at least \d+"):
         tokenizer.truncated(270)
+    assert [tokenizer.knows(character) for character in "aß中 ﬁ‑²"] == [True, True, True, True, False, False, False]
 
 
 def test_training_is_deterministic() -> None:
@@ -117,10 +118,6 @@ def test_training_is_deterministic() -> None:
 def test_what_cannot_be_trained_on_is_refused(sentences: list[str], size: int) -> None:
     with pytest.raises(TokenizerError, match=f"tokenizer of {size} pieces"):
         train_tokenizer(sentences, vocabulary_size=size)
-
-
-def test_characters_are_known_that_are_in_pieces(tokenizer: Tokenizer) -> None:
-    assert [tokenizer.knows(character) for character in "aß中 ﬁ‑²"] == [True, True, True, True, False, False, False]
 
 
 PIECES = ("<pad>", "<unk>", "<s>", "</s>", "▁dog", ">>fra<<", "漢", "▁", "d", "o", "g", "▁dogs")

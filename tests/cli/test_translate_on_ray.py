@@ -70,9 +70,8 @@ def cluster() -> Iterator[Cluster]:
         command += ["--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=2", "--num-gpus=0"]
         command += ["--include-dashboard=false", f"--ray-client-server-port={client}", f"--temp-dir={folder}"]
         command += [f"--dashboard-agent-listen-port={agent}", f"--object-store-memory={200_000_000}"]
-        env = environment(
-            {MARK: mark, "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **LOCAL}
-        )
+        paths = os.pathsep.join([str(ROOT), *sys.path])
+        env = environment({MARK: mark, "PYTHONUNBUFFERED": "1", "PYTHONPATH": paths, **LOCAL})
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
         started = Cluster(f"127.0.0.1:{port}", mark)
         try:

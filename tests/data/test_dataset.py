@@ -76,15 +76,12 @@ def test_prepared_data_is_the_corpus(tmp_path: Path, tiny_recipe: Build) -> None
     assert ("encode train", 50) in stages and ("encode valid", 3) in stages
 
 
-def test_prepared_text_is_normalised(prepared: Prepared, tiny_corpus: Path) -> None:
+def test_prepared_text_is_normalised_and_has_no_copies(prepared: Prepared, tiny_corpus: Path) -> None:
     dirty = "\ufeffna\u0308her  be\u00adi 1\u202f000\u00a0ｋｍ"
     (tiny_corpus / "dirty.tsv").write_text(f"{dirty}\t{dirty}\u00a0!\n", encoding="utf-8")
     corpus = {"path": "dirty.tsv", "columns": ("en", "de")}
     data = prepared(data={"train": ("plain.{language}", corpus)}, cleaning={"drop_identical": False})
     assert pairs_of(data.train)[30:] == [("näher bei 1 000 km", "näher bei 1 000 km !")]
-
-
-def test_a_pair_of_two_corpora_stays_in_the_first(prepared: Prepared, tiny_corpus: Path) -> None:
     (tiny_corpus / "back.tsv").write_text("one\teins\nseven seven\tsieben sieben\n", encoding="utf-8")
     back = {"path": "back.tsv", "columns": ("en", "de"), "source_tag": "bt"}
     data = prepared(data={"train": ("plain.{language}", back)})

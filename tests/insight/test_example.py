@@ -21,16 +21,13 @@ def test_the_exact_matrices() -> None:
     assert example.outputs.tolist() == [pytest.approx(row, abs=5e-5) for row in published]
 
 
-def test_the_rounded_matrices() -> None:
+def test_the_rounded_matrices_whose_rows_sum_to_one() -> None:
+    """Each number alone would become 0.3, 0.3, 0.3."""
     example = worked_example(in_tenths=True)
     assert example.weights.tolist() == [[0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.0, 0.9, 0.1]]
     assert example.weighted[0].tolist() == [[0, 0, 0], [1, 4, 0], [1, 3, 1.5]]
     published = [[2.0, 7.0, 1.5], [2.0, 8.0, 0.0], [2.0, 7.8, 0.3]]
     assert example.outputs.tolist() == [pytest.approx(row) for row in published]
-
-
-def test_tenths_sum_to_one() -> None:
-    """Each number alone would become 0.3, 0.3, 0.3."""
     assert rounded_to_tenths(torch.tensor([[0.34, 0.33, 0.33]])).tolist() == [pytest.approx([0.4, 0.3, 0.3])]
 
 

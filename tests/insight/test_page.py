@@ -34,14 +34,11 @@ def page(explanation: TranslationRecord, pictures: dict[str, Figure]) -> str:
     return html_page(explanation, pictures)
 
 
-def test_it_explains_the_translation(explanation: TranslationRecord) -> None:
+def test_it_explains_the_translation_and_its_search(explanation: TranslationRecord) -> None:
     sentence, translation = explanation.sentence, explanation.translation
     assert (sentence, translation) == ("My husband is very fast.", "Mein Mann ist sehr schnell.")
     words = [(sentence[slice(*source)], translation[slice(*target)]) for source, target in explanation.links]
     assert ("fast", "schnell") in words and (".", ".") in words
-
-
-def test_the_steps_have_the_probabilities_of_the_search(explanation: TranslationRecord) -> None:
     steps, best = explanation.steps, explanation.tree.hypotheses[0]
     assert [step.chosen for step in steps] == [*explanation.target[1:], explanation.vocabulary[EOS]]
     log_probs = torch.tensor([step.probability for step in steps]).log().tolist()
@@ -49,12 +46,9 @@ def test_the_steps_have_the_probabilities_of_the_search(explanation: Translation
     assert all(step.candidates[step.rank - 1][0] == step.chosen for step in steps if step.rank <= 5)
 
 
-def test_every_picture_is_on_the_page(pictures: dict[str, Figure], page: str) -> None:
+def test_the_page_has_every_picture_and_no_external_part(pictures: dict[str, Figure], page: str) -> None:
     assert pictures.keys() == PICTURES
     assert set(re.findall(r'<img id="picture-([\w-]+)"', page)) == PICTURES
-
-
-def test_the_page_has_no_external_part_and_no_script(page: str) -> None:
     outside = re.sub(r'src="data:image/svg\+xml;base64,[\w+/=]+"', "", page)
     assert not re.findall(r"(?i)https?:|//[\w-]+\.|url\(|@import|<link|<iframe|<script|src=| on\w+=", outside)
     assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', outside))

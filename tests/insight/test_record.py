@@ -25,16 +25,13 @@ def record(loaded: LoadedModel, pair: tuple[list[int], list[int]]) -> PassRecord
     return record_pass(loaded.model, *pair)
 
 
-def test_rows_sum_to_one_and_masked_weights_are_zero(record: PassRecord) -> None:
+def test_weights_sum_to_one_and_give_the_outputs(record: PassRecord) -> None:
     for item in record.attentions:
         assert float((item.weights.sum(-1) - 1).abs().max()) < ROUNDING
         assert not item.weights[:, ~item.mask].any(), "a masked weight is not exactly 0"
         assert item.weights[:, item.mask].all()
     assert not record.of("encoder")[0].mask[:, -2:].any() and record.of("encoder")[0].mask[:, :-2].all()
     assert torch.equal(record.of("decoder")[0].mask, torch.ones_like(record.of("decoder")[0].mask).tril())
-
-
-def test_the_blocks_outputs_follow_from_the_weights(record: PassRecord) -> None:
     assert max(item.difference for item in record.attentions) < ROUNDING
 
 

@@ -141,7 +141,7 @@ def test_a_folder_gives_the_model_back(tmp_path: Path) -> None:
     assert not torch.equal(load_language_model(tmp_path / "lm", "cpu")(text), model(text))
 
 
-def test_another_folder_is_neither_read_nor_replaced(tmp_path: Path, small_model: Path) -> None:
+def test_other_folders_and_files_are_refused(tmp_path: Path, small_model: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for folder in (small_model, tmp_path):
         with pytest.raises(ModelError, match=r"accepted: a folder that `mt-service train-lm` wrote"):
@@ -149,9 +149,6 @@ def test_another_folder_is_neither_read_nor_replaced(tmp_path: Path, small_model
         with pytest.raises(ModelError):
             save_language_model(folder, model_of())
     assert (tmp_path / "file").read_text() == "mine" and (small_model / "tokenizer.model").exists()
-
-
-def test_files_that_are_missing_or_short(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file; accepted: a text file"):
         TextBytes.read(tmp_path / "none", 16)
     (tmp_path / "short").write_text("a" * 679)

@@ -52,41 +52,30 @@ def test_an_exact_match_keeps_protected_ranges_or_is_not_used(starter: Translato
     assert "Foobar" in with_kept("Öffnen.", (5, 11))
 
 
-def test_a_fuzzy_match_is_repaired(starter: Translator) -> None:
-    planner = starter.planner(source="en", target="de")
-    text = "The server stores the data in a list."
-    match = ("The server stores the data in a file.", "Der Server legt die Daten in einer Datei ab.")
-    plain = translated(planner, starter, text)
-    guided = translated(planner, starter, text, MemoryMatch(text, *match, 0.88))
-    assert (plain.text, plain.sentences[0].match) == ("Der Server speichert die Daten in einer Liste.", None)
-    assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Daten in einer Liste ab.", 0.88)
+STORES, LIST = "The server stores the {} in a {}.", "Der Server legt die {} in einer {} ab."
 
 
-def test_a_match_without_the_negation_is_not_used(starter: Translator) -> None:
-    planner = starter.planner(source="en", target="de")
-    sentence = "The supplier must not deliver the goods within ten days."
-    unit = (sentence.replace(" not", ""), "Der Lieferant muss die Ware innerhalb von zehn Tagen liefern.")
-    guided = translated(planner, starter, sentence, MemoryMatch(sentence, *unit, 0.91))
-    assert guided.sentences[0].match is None
-    assert guided.text == translated(planner, starter, sentence).text
-
-
-def test_a_repair_that_loses_a_term_is_not_used(starter: Translator) -> None:
-    sentence = "See page 17 of the manual."
-    match = MemoryMatch(sentence, "See page 12 of the manual.", "Vgl. Handbuch, S. 12.", 0.86)
-    terms = Terms((("manual", "Anleitung"),))
-    guided = translated(starter.planner(source="en", target="de", terms=terms), starter, sentence, match)
-    assert guided.sentences[0].match is None
-    assert "Anleitung" in guided.text
-
-
-def test_a_repair_with_a_term_in_a_compound_is_used(starter: Translator) -> None:
-    sentence = "The server stores the quote number in a list."
-    unit = (sentence.replace("list", "file"), "Der Server legt die Angebotsnummer in einer Datei ab.")
-    terms = Terms((("quote", "Angebot"),))
-    planner = starter.planner(source="en", target="de", terms=terms)
-    guided = translated(planner, starter, sentence, MemoryMatch(sentence, *unit, 0.9))
-    assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Angebotsnummer in einer Liste ab.", 0.9)
+@pytest.mark.parametrize(
+    ("sentence", "match", "target", "glossary", "expected"),
+    [
+        (STORES.format("data", "list"), STORES.format("data", "file"), LIST.format("Daten", "Datei"), {},
+         LIST.format("Daten", "Liste")),
+        (STORES.format("quote number", "list"), STORES.format("quote number", "file"),
+         LIST.format("Angebotsnummer", "Datei"), {"quote": "Angebot"}, LIST.format("Angebotsnummer", "Liste")),
+        # without the negation, and without the term
+        ("The supplier must not deliver.", "The supplier must deliver.", "Der Lieferant muss liefern.", {}, None),
+        ("See page 17 of the manual.", "See page 12 of the manual.", "Vgl. S. 12.", {"manual": "Anleitung"}, None),
+    ],
+)  # fmt: skip
+def test_repairs_of_fuzzy_matches(
+    starter: Translator, sentence: str, match: str, target: str, glossary: dict[str, str], expected: str | None
+) -> None:
+    """None: the repair is not used."""
+    planner = starter.planner(source="en", target="de", terms=Terms(tuple(glossary.items())))
+    plain = translated(planner, starter, sentence)
+    guided = translated(planner, starter, sentence, MemoryMatch(sentence, match, target, 0.9))
+    assert all(term in guided.text for term in glossary.values()) and expected != plain.text
+    assert (guided.text, guided.sentences[0].match) == ((expected, 0.9) if expected else (plain.text, None))
 
 
 def test_without_a_match_there_is_no_further_work(starter: Translator) -> None:

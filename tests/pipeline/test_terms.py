@@ -147,12 +147,9 @@ def test_a_sentence_that_is_a_term(translator: Translator, text: str, expected: 
     assert not any(sentence.untranslated for sentence in result.sentences)
 
 
-def test_long_words_have_more_nodes_than_sixteen_bits_count(translator: Translator) -> None:
+def test_words_of_many_nodes(translator: Translator) -> None:
     words = [letter * 1000 for letter in "abcdefghijklmnopqr"]
     following = ConstraintCompiler(translator.tokenizer).compile([], words, "de", 1).following
     assert len(following) > 2**15
     assert set(following.ravel()) == set(range(len(following)))
-
-
-def test_a_word_that_nothing_spells_is_put_in(translator: Translator) -> None:
     assert "щ" * 300 in translator.translate("The dog sees it.", glossary={"dog": "щ" * 300}).text

@@ -160,14 +160,8 @@ CASES: dict[str, list[str]] = {
     "a headline with a name": ["Big Ben", "Big Ben → 2|Big Ben", "big ben → 1|ein großer Mann"],
     "a loop is decoded again": ["a man → ein Mann", "a man → ein ein ein ein ein", "a man (again) → ein Mann"],
     "a loop that stays is cut": ["a man → ja ja ja ja", "a man → ja ja ja ja ja ja", "a man (again) → ja ja ja ja"],
-    "a copied word beside a slash": [
-        *("see big/good men → sieh große/gute", "see big/good men → sieh große/good"),
-        "see big / good men → sieh große / gute",
-    ],
-    "a word beside a slash that is copied again": [
-        *("see big/good men → sieh große/good", "see big/good men → sieh große/good"),
-        "see big / good men → sieh big / gute",
-    ],
+    "a copied word after a slash": ["big/good → große/gute", "big/good → große/good", "big / good → große / gute"],
+    "a word that is copied again": ["big/good → große/good", "big/good → große/good", "big / good → big / gute"],
     "a person": ["see Hans Fischer → Hans Fischer", "see Hans Fischer → 1|Hans fischer", "see Martin → 1|Martin"],
     "an empty translation is tried again": ["a man → ein Mann", "a man → ", "a man (long) → ein Mann"],
     "empty translations": ["a man", "a man → ", "a man (long) → ."],
@@ -188,25 +182,16 @@ CASES: dict[str, list[str]] = {
         *(f"{LONG} → {WARM} schlafen am Tor.", f"{LONG[:77]} → {WARM} schlafen am Tor."),
         f"{LONG[78:]} → Die Katzen gehen zum Fluss.",
     ],
-    "a no-break space": [
-        "see 12\u00a0men, 12\u00a0dogs → 12\u00a0Mann, 12\u00a0Hunde",
-        "see 12 men, 12 dogs → 12 Mann, 12 Hunde",
-    ],
+    "a no-break space": ["12\u00a0men, 1\u00a0dog → 12\u00a0Mann, 1\u00a0Hund", "12 men, 1 dog → 12 Mann, 1 Hund"],
     "a number with other separators": ["see 1,000 men → sieh 1.000 Mann", "see 1,000 men → sieh 1 000 Mann"],
     "invisible characters": ["\ufeffa\u200b m\u00adan\u200f → ein Mann", "a man → ein Mann"],
     "line breaks inside the sentence": ["a man\n sees → ein Mann\n sieht", "a man sees → ein Mann sieht"],
-    "ends of sentences": [
-        "Oh.\nHe sees.\r\n\r\nSo → Ja.\nEr ist, sieht.\r\n\r\nSo",
-        "Oh. He sees. So → Ja. Er ist, sieht. So",
-    ],
+    "ends of sentences": ["Oh.\nI am.\r\n\r\nSo → Ja.\nIch, bin.\r\n\r\nSo", "Oh. I am. So → Ja. Ich, bin. So"],
     "a protected span with a line break": ["see 😀\nmen → sieh 😀\nMann", "see men → sieh Mann"],
     "doubled quotation marks": ['a ""man"" sees → ein ""Mann"" 5"" sieht', 'a "man" sees → ein "Mann" 5" sieht'],
     "an untranslatable sentence": ["мир\u00a0и мир"],
     "letters that the tokenizer does not know": ["a ｍａｎ → ein Mann", "a man → ein Mann"],
-    "a line that ends before a noun": [
-        "a man sees the\n> cat → er sieht die\n> Katze",
-        "a man sees the cat → er sieht die Katze",
-    ],
+    "a line before a noun": ["he sees the\n> cat → er sieht die\n> Katze", "he sees the cat → er sieht die Katze"],
 }
 """A text and its translation, then what the model is asked and what it answers, with the score."""
 
@@ -370,13 +355,10 @@ def test_a_call_for_nothing_is_answered_at_once() -> None:
     assert routine.done and routine.value == []
 
 
-def test_a_second_try_forbids_repetition_and_nothing_else_changes() -> None:
+def test_second_tries_forbid_repetition() -> None:
     table = Table({"a man": ["ein ein ein ein ein"]})
     table.run(table.planner(SearchOptions(beam_size=7)).task("a man"))
     assert [(item.beam_size, item.no_repeat_ngram) for item in table.options] == [(7, 0), (7, NO_REPEAT_NGRAM)]
-
-
-def test_a_translation_that_ran_into_its_longest_length_is_tried_again() -> None:
     table = Table({"a man": ["b c d e f g h i"], "a man (again)": ["ein Mann"]})
     task = table.run(table.planner(SearchOptions(max_length_factor=1, max_length_offset=6)).task("a man"))  # 3 + 6 = 9
     assert task.translation().text == "ein Mann"
@@ -389,25 +371,19 @@ def test_a_sentence_that_stays_is_marked() -> None:
     assert marked == {"a man": True, "мир": True, "ein Hund": False}
 
 
-def test_an_alternative_is_not_empty() -> None:
+def test_no_alternative_is_empty_or_lacks_spans() -> None:
     table = Table({"a man": ["ein Mann", "", "Mann"], "a man (long)": ["ein Mann", "Mann"]})
     translation = table.run(table.planner().task("a man")).translation()
     assert [alternative.text for alternative in translation.alternatives] == ["ein Mann", "Mann"]
-
-
-def test_every_alternative_has_its_spans() -> None:
     table = Table({"a x_y 12 man": ["ein x_y 12 Mann", "ein Mann x_y", "der x_y 12 x_y"]})
     translation = table.run(table.planner().task("a x_y 12 man")).translation()
     assert [sorted(alternative.text.split()).count("x_y") for alternative in translation.alternatives] == [1, 1, 1]
     assert all("12" in alternative.text.split() for alternative in translation.alternatives)
 
 
-def test_a_second_question_that_fails_leaves_the_first_answer() -> None:
+def test_only_a_first_question_that_fails_fails_the_text() -> None:
     table = Table({"a x_y man": ["ein X"], "a Z man": ["Z Z"]}, problems={"a man", "a Martin man", "a 37 man"})
     assert translated(table, "a x_y man").split().count("x_y") == 1
-
-
-def test_a_first_question_that_fails_fails_the_text() -> None:
     table = Table({}, problems={"a man"})
     with pytest.raises(RequestError, match="the text that begins 'a man' cannot be translated: no"):
         table.run(table.planner().task("a man")).translation()

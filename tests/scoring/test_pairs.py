@@ -31,10 +31,12 @@ def test_the_source_given_the_translation(backward: PairScorer) -> None:
     assert len({*scores[:6]}) == 6
 
 
-def test_pairs_that_are_too_long_for_the_model(backward: PairScorer) -> None:
+def test_pairs_that_are_too_long(backward: PairScorer, small_model: Path) -> None:
     assert list(map(math.isfinite, round_trip_scores(backward, PAIRS[6:], EN_DE))) == [True, True]
     pairs = [(TOO_LONG * 3, "The dog."), ("The dog.", TOO_LONG * 3)]
     assert round_trip_scores(backward, pairs, EN_DE) == [-math.inf] * 2
+    with pytest.raises(RequestError, match=r"pair 1.*\n.*pair 3"):
+        PairScorer.load(small_model, "cpu").score(["a"] * 3, ["dog " * 2000, "a", "cat " * 2000], EN_DE)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +68,8 @@ def test_a_translation_scores_as_the_search_that_found_it_says(translator: Trans
         if translator.tokenizer.encode(best.text.strip()) and _reads_back(translator, best.text, best.pieces)
     ]
     assert kept
-    scored = PairScorer.load(small_model, "cpu").score(
-        [source for source, _ in kept], [best.text for _, best in kept], EN_DE
-    )
+    texts = [source for source, _ in kept], [best.text for _, best in kept]
+    scored = PairScorer.load(small_model, "cpu").score(*texts, EN_DE)
     for (_, best), pair in zip(kept, scored, strict=True):
         assert pair.log_probability == pytest.approx(best.log_probability, abs=1e-3)
         assert len(pair.token_log_probabilities) == len(best.pieces) + 1
@@ -82,11 +83,6 @@ def test_neighbours_do_not_matter(small_model: Path) -> None:
         assert len(scored.token_log_probabilities) == len(alone.token_log_probabilities)
         assert scored.log_probability == pytest.approx(alone.log_probability, rel=1e-4)
         assert scored.mean == pytest.approx(alone.log_probability / len(alone.token_log_probabilities), rel=1e-4)
-
-
-def test_every_pair_too_long_is_named(small_model: Path) -> None:
-    with pytest.raises(RequestError, match=r"pair 1.*\n.*pair 3"):
-        PairScorer.load(small_model, "cpu").score(["a"] * 3, ["dog " * 2000, "a", "cat " * 2000], EN_DE)
 
 
 def _reads_back(translator: Translator, text: str, pieces: tuple[str, ...]) -> bool:

@@ -183,12 +183,8 @@ TRANSLATED: dict[str, list[str]] = {
         "<a><programlisting>int x;</programlisting><b>⟨Yes⟩</b></a>",
         "<a><db:screen>$ ls</db:screen><screen><b>⟨Yes⟩</b></screen><preformat>a <i>b</i></preformat></a>",
     ],
-    "a.csv": [
-        "⟨Yes⟩,null\n",
-    ],
-    "a.vtt": [
-        "WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>犬<rt>inu</rt></ruby> ⟨Yes⟩\n",
-    ],
+    "a.csv": ["⟨Yes⟩,null\n"],
+    "a.vtt": ["WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>犬<rt>inu</rt></ruby> ⟨Yes⟩\n"],
 }
 """Files in which `⟨a⟩` is translated into capitals, and `⟨a→b⟩` is written in another way."""
 

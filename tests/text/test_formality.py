@@ -25,14 +25,11 @@ def test_formality_of_a_translation(text: str, language: str, expected: set[Form
     assert formalities_of(text, language, "", "") == expected
 
 
-def test_the_first_word_is_formal_only_if_the_source_addresses_the_reader() -> None:
+def test_first_words_and_banned_words() -> None:
     text = "Sie haben recht. Ihr Hund schläft."
     assert formalities_of(text, "de", "You are right. Your dog sleeps.", "en") == {MORE}
     assert formalities_of(text, "de", "They are right. Her dog sleeps.", "en") == set()
     assert formalities_of(text, "de", "Vous avez raison.", "fr") == set()
-
-
-def test_banned_words_are_those_of_the_opposite_formality() -> None:
     for language in ("de", "fr"):
         for expected in Formality:
             for word in banned_words(language, expected):

@@ -130,12 +130,7 @@ CORE = (
         ("a.arb", '{"@@locale": "en_US", "a": "A dog"}', '"@@locale": "en_US"', '"@@locale": "pt_BR"'),
         ("a.arb", '{"@@locale": "fr", "a": "A dog"}', '"@@locale": "fr"', '"@@locale": "fr"'),
         ("a.po", 'msgid ""\nmsgstr "Language: en\\n"\n\nmsgid "A dog"\nmsgstr ""\n', "Language: en", "Language: pt_BR"),
-        (
-            "b.po",
-            'msgid ""\nmsgstr "X: a\\nLanguage: en\\n"\n\nmsgid "A"\nmsgstr ""\n',
-            "Language: en",
-            "Language: pt_BR",
-        ),
+        ("b.po", 'msgid ""\nmsgstr "X: a\\nLanguage: en\\n"\n\nmsgid "A"\nmsgstr ""\n', "Language: en", ": pt_BR"),
         ("a.po", 'msgid ""\nmsgstr ""\n"Language: \\n"\n\nmsgid "A"\nmsgstr ""\n', "Language: ", "Language: pt_BR"),
         ("a.po", 'msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "A dog"\nmsgstr ""\n', "Language: fr", "Language: fr"),
     ],

@@ -165,10 +165,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "naïve – “café” 5 €", ""),
         ("", "a ⟨d\ufffdg⟩ \ufffd here", ""),
     ],
-    "unknown signs": [
-        ("", "Press ⟨Ⓑ⟩ and ⟨①⟩. He ⟨‖⟩ she.", ""),
-        ("", "m² and 5 ± 1, naïve, ⟨±⟩ 1", ""),
-    ],
+    "unknown signs": [("", "Press ⟨Ⓑ⟩ and ⟨①⟩. He ⟨‖⟩ she.", ""), ("", "m² and 5 ± 1, naïve, ⟨±⟩ 1", "")],
     "damaged words": [
         ("", "The ⟨dọg⟩ sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo."),
         ("", "une coïncidence", "a coincidence"),  # a word that the model knows
@@ -229,9 +226,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
 """Languages, the source with its lost parts in angle brackets, and the translation."""
 
 
-@pytest.mark.parametrize(
-    ("kind", "languages", "marked", "translation"), [(kind, *row) for kind, rows in ROWS.items() for row in rows]
-)
+@pytest.mark.parametrize(("kind", "languages", "marked", "translation"), [(k, *row) for k in ROWS for row in ROWS[k]])
 def test_lost_parts(kind: str, languages: str, marked: str, translation: str) -> None:
     source = re.sub("[⟨⟩]", "", marked)
     first, _, second = languages.partition(" ")

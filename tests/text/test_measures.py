@@ -28,10 +28,7 @@ def test_measures(direction: str, sentence: str, content: str, expected: str) ->
     ("direction", "sentence"),
     [
         *(("en-de", f"5 kg {rest}") for rest in ("in total", "are left.", "per day", "", "is too much", "(10 lb)")),
-        *(
-            ("en-de", sentence)
-            for sentence in ("cups of tea", "2 dogs", "2 cups of tea and milk for all of my friends")
-        ),
+        *(("en-de", text) for text in ("cups of tea", "2 dogs", "2 cups of tea and milk for all of my friends")),
         *(("de-en", sentence) for sentence in ("5 kg mehr", "3 Tassen sind leer", "2 m breit")),
         ("fr-en", "2 tasses vides"),
         ("en-it", "2 cups of tea"),

@@ -35,10 +35,7 @@ CHANGED = {
     "half-width katakana": ("ｶﾞ", "ガ"),
     "Arabic presentation forms": ("\ufefb", "\u0644\u0627"),
     "price without cents": ("12.500,- € und 5,-- Euro, 3,– EUR", "12.500 € und 5 Euro, 3 EUR"),
-    "typed quotes": (
-        "``So'', ,,ja'' ,,nein\" >>Oh, ja<< <<I am here>> „so\"",
-        '"So", "ja" "nein" "Oh, ja" "I am here" "so"',
-    ),
+    "typed quotes": ("``So'', ,,ja'' ,,no\" >>Oh, ja<< <<I am in>> „so\"", '"So", "ja" "no" "Oh, ja" "I am in" "so"'),
     "backtick as apostrophe": ("C`est", "C'est"),
     "German guillemets": ("»Ja«, sagte er. »Nein!«", "„Ja“, sagte er. „Nein!“"),
     "quoted lines of an e-mail": ("in the\n> > garden", "in the garden"),

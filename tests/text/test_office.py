@@ -109,15 +109,12 @@ def test_parts_are_found_by_their_content(name: str, change: Callable[[dict[str,
     assert [text for text in expected if not set(text.upper().split()) <= set(re.split(r"[<>\s]", written))] == []
 
 
-def test_other_prefixes_of_namespaces() -> None:
+def test_other_prefixes_of_namespaces_and_utf16() -> None:
     header = FILES["a.docx"]["word/header1.xml"]
     members = {"a.xml": re.sub(r"\bw:|(?<=xmlns:)w\b", lambda w: w[0].replace("w", "ns0"), header)}
     members |= {"b.xml": members["a.xml"].replace(":hdr", ":document")}
     assert members["a.xml"] == header.replace("w:", "ns0:").replace("xmlns:w=", "xmlns:ns0=")
     assert len(open_document("a.docx", archive(members)).segments) == 2
-
-
-def test_a_table_of_texts_in_utf16() -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         texts = WORKBOOK["xl/sharedStrings.xml"].replace('"1.0"', '"1.0" encoding="UTF-16"')

@@ -278,9 +278,8 @@ def test_spans_keep_the_order_of_the_source() -> None:
     reverse = attention("a b c d", "d c b a", {0: 3, 1: 2, 2: 1, 3: 0})
     restored = restore_spans(stripped, find_spans(sentence), "d c b a", reverse)
     assert [span.text for span in find_spans(restored)] == ["%s", "%d", "{x}"]
-    assert not protect.are_in_order(find_spans(sentence), "%d {x} %s") and protect.are_in_order(
-        find_spans(sentence), "u %s %d {x}"
-    )
+    spans = find_spans(sentence)
+    assert not protect.are_in_order(spans, "%d {x} %s") and protect.are_in_order(spans, "u %s %d {x}")
 
 
 def test_kept_ranges_become_whole_words_and_include_spans() -> None:

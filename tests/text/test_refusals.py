@@ -63,11 +63,7 @@ def locked() -> bytes:
         ("a.xlsx", archive(PRESENTATION), "a.xlsx is not a .xlsx file: the archive contains no file with text"),
         ("a.xlsx", archive({"xl/sharedStrings.xml": f"<sst {SHEET}>"}), "xl/sharedStrings.xml is not XML"),
         ("a.pptx", archive({"s.xml": LARGE_FORMAT}), "text format that is too large"),
-        (
-            "a.epub",
-            "PK rubbish",
-            "a.epub is not a .epub file: open it in its program and save it again .File is not a z",
-        ),
+        ("a.epub", "PK", "a.epub is not a .epub file: open it in its program and save it again .File is not a zip"),
         ("a.odt", archive(BOOK), "a.odt is not a .odt file: the archive contains no file with text"),
         ("a.odt", archive(OPEN_DOCUMENT).replace(b"PK\x01\x02", b"PK\x01\x03"), "is not a .odt file"),
         ("a.pdf", "%PDF-1.4\nrubbish", "a.pdf is not a PDF file, or is damaged"),
@@ -86,10 +82,8 @@ def test_errors_name_the_problem(name: str, content: str | bytes, problem: str) 
     [
         ("a.tmx", "<tmx></tmx>", GERMAN, "a.tmx is not TMX: it contains no <tmx> element with a <tu>"),
         ("a.csv", "a,b\n1,2", {"columns": ("c", "3")}, "'c', '3'; accepted: a number from 1 to 2, or a, b"),
-        *(
-            ("a.txt", "a", {"encoding": x}, f"the encoding '{x}' is unknown; accepted: such")
-            for x in ("klingon", "punycode")
-        ),
+        ("a.txt", "a", {"encoding": "klingon"}, "the encoding 'klingon' is unknown; accepted: such as utf-16"),
+        ("a.txt", "a", {"encoding": "punycode"}, "the encoding 'punycode' is unknown"),
     ],
     ids=name_of,
 )

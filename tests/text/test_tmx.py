@@ -79,12 +79,9 @@ def test_texts_in_the_source_language(content: str, options: DocumentOptions, ex
     assert [segment.text for segment in open_document("a.tmx", content.encode(), options).segments] == expected
 
 
-def test_a_new_variant_is_indented_as_its_source() -> None:
+def test_variants_are_indented_and_can_be_replaced() -> None:
     new = '\n      <tuv xml:lang="de">\n        <seg>Close the door.</seg>\n      </tuv>\n    </tu>'
     assert new in german(FILES["indented"])
-
-
-def test_translations_can_be_replaced() -> None:
     options = DocumentOptions(source_language="en", target_language="de", retranslate=True)
     content = FILES["partly-translated"]
     document = open_document("a.tmx", content.encode(), options)

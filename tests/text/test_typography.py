@@ -33,23 +33,18 @@ def test_copied_quotations(source: str, translation: str, copied: list[str]) -> 
         ("black/white/red", "schwarz/weiß/red", "black / white / red"),
         ("open/closed", "offen", "open / closed"),
         ("read/write or open/close", "lesen/write, offen/zu", "read / write or open/close"),
-        *(
-            (text, "/or oder/ /innen main /h /IP /login /def", text)
-            for text in ("and/or und/oder", "km/h, TCP/IP", "Lehrer/innen", "src/main", "/abc/def", "feature/login")
-        ),
+        *((x, "/or oder/ /h /IP /innen", x) for x in ("and/or und/oder", "km/h, TCP/IP", "Lehrer/innen")),
+        *((x, "main /login /def", x) for x in ("src/main", "/abc/def", "feature/login")),
     ],
 )
 def test_slashes_beside_copied_words_get_spaces(source: str, translation: str, expected: str) -> None:
     assert typography.space_copied_slashes(source, translation) == expected
 
 
-def test_ends_of_sentences_correspond() -> None:
+def test_breaks_stand_at_ends_of_sentences() -> None:
     assert typography.places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh! Jetzt", [6, 14]) == [7, 13]
     assert typography.places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh, jetzt", [6, 14]) is None
     assert typography.places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh! Jetzt", [2]) is None
-
-
-def test_breaks_replace_the_spaces_at_their_places() -> None:
     assert typography.insert_breaks("a b c", [(1, "\n"), (3, "\n\n")]) == "a\nb\n\nc"
     assert typography.insert_breaks("a b.", [(4, "\n> ")]) == "a\n> b.", "no line without words"
     assert typography.insert_breaks("alle ✓", [(4, "   ")]) == "alle   ✓"

@@ -128,10 +128,8 @@ def test_regions_of_languages_and_files_for_several_languages_are_accepted() -> 
     assert texts(brazil, DocumentOptions(source_language="en", target_language="pt")) == ["A"]
     taiwan = version_2(segment("<source>A</source>"), 'srcLang="en" trgLang="zh-TW"')
     assert texts(taiwan, DocumentOptions(target_language="zt")) == ["A"]
-    content = version_1(
-        f'{unit("<source>Two</source>")}</body></file><file source-language="en" target-language="fr"><body>'
-        f"{unit('<source>Three</source>')}"
-    )
+    french = '</body></file><file source-language="en" target-language="fr"><body>'
+    content = version_1(unit("<source>Two</source>") + french + unit("<source>Three</source>"))
     assert texts(content) == ["Two"]
     assert texts(content, DocumentOptions(target_language="fr")) == ["Three"]
 

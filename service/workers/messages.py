@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from io import BytesIO
 from operator import add, sub
 from pathlib import Path
 
@@ -264,37 +263,30 @@ class OptionsMemory:
 
     def pack(self, messages: Sequence[ToWorker]) -> bytes:
         """Pickle messages. The service calls this method."""
-        buffer = BytesIO()
-        pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
-        pickler.persistent_id = self._reference  # type: ignore[method-assign]
-        pickler.dump(list(messages))
-        return buffer.getvalue()
+        packed = [self._packed(message) if isinstance(message, Translate) else message for message in messages]
+        return pickle.dumps(packed, pickle.HIGHEST_PROTOCOL)
 
     def unpack(self, data: bytes) -> list[ToWorker]:
         """Return the messages that `pack` has pickled. The worker calls this method."""
-        unpickler = pickle.Unpickler(BytesIO(data))
-        unpickler.persistent_load = self._resolve  # type: ignore[method-assign]
-        messages: list[ToWorker] = unpickler.load()
-        return messages
+        return [self._unpacked(*item) if isinstance(item, tuple) else item for item in pickle.loads(data)]
 
-    def _reference(self, item: object) -> tuple[bytes, bytes] | None:
-        """Return the digest and the pickle of options; None for other items.
+    def _packed(self, message: Translate) -> tuple[int, SourceText, str, bool, bytes, bytes]:
+        """Return the fields of a message, with the digest and the pickle of its options.
 
         The pickle is empty if the worker knows the options.
         """
-        if not isinstance(item, TranslateOptions):
-            return None
-        if self._known.get(item.digest):
-            return item.digest, b""
-        content = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
-        self._known[item.digest] = None, len(content)
-        return item.digest, content
+        options, content = message.options, b""
+        if not self._known.get(options.digest):
+            content = pickle.dumps(options, pickle.HIGHEST_PROTOCOL)
+            self._known[options.digest] = None, len(content)
+        return message.id, message.text, message.caller, message.report, options.digest, content
 
-    def _resolve(self, reference: tuple[bytes, bytes]) -> TranslateOptions:
-        """Return the options for which `_reference` has returned this digest and pickle."""
-        digest, content = reference
+    def _unpacked(
+        self, id: int, text: SourceText, caller: str, report: bool, digest: bytes, content: bytes
+    ) -> Translate:
+        """Return the message for which `_packed` has returned these fields."""
         if content:
             self._known[digest] = pickle.loads(content), len(content)
         options, _ = self._known[digest]
         assert options is not None
-        return options
+        return Translate(id, text, options, caller, report)

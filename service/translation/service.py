@@ -4,7 +4,7 @@ It detects languages, chooses one model for each text, or two with a bridge lang
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -116,16 +116,17 @@ class TranslationService:
                 )
             )
             groups = [list(islice(answers, len(text.parts) if text.route else 0)) for text in prepared]
-            if job.format is Format.TEXT:
-                pairs = zip(prepared, groups, strict=True)
-                effort = TEXT_COST * len(prepared)
-                return await self.threads.run(job.caller, effort, lambda: [text.answer(group) for text, group in pairs])
-            marked = [(text.text, group) for text, group in zip(prepared, groups, strict=True) if text.route]
-            written = iter(await self._markup.write(job, marked))
-            return [
-                text.answer(group, next(written) if text.route else ())
-                for text, group in zip(prepared, groups, strict=True)
-            ]
+            written: Iterator[Sequence[str]] = iter(())
+            if job.format is not Format.TEXT:
+                marked = [(text.text, group) for text, group in zip(prepared, groups, strict=True) if text.route]
+                written = iter(await self._markup.write(job, marked))
+            pairs = zip(prepared, groups, strict=True)
+            effort = TEXT_COST * max(len(prepared), sum(map(len, groups)))
+
+            def answered() -> list[Answer]:
+                return [text.answer(group, next(written, ()) if text.route else ()) for text, group in pairs]
+
+            return await self.threads.run(job.caller, effort, answered)
 
     async def stream(self, job: Job) -> AsyncIterator[StreamedSentence | StreamEnd]:
         """Yield the sentences of each text, in order, as soon as they are translated, and finally a StreamEnd.

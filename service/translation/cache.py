@@ -77,11 +77,6 @@ class TranslationCache:
         self._computations: dict[tuple[str, bytes], Computation] = {}
         self._detached: set[Computation] = set()  # computations that nobody waits for, or that were rejoined
 
-    @property
-    def size(self) -> float:
-        """Total size of the cached entries."""
-        return self._results.currsize
-
     async def get(
         self, caller: str, keys: Sequence[bytes], work: Compute, repeated_after: float = math.inf
     ) -> list[Answer]:

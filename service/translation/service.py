@@ -13,6 +13,7 @@ from mt.languages import Direction
 from mt.pipeline.results import SentenceReport
 from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
+from mt.text.segment import split_text
 from service.errors import UnsupportedLanguage
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
@@ -94,8 +95,10 @@ class TranslationService:
         return routes[model]
 
     async def warm_up(self) -> None:
-        """Load the language detector and start a parser, so that the first detection and document are not delayed."""
+        """Load what would delay the first requests: the language detector, rules for ends of sentences, a parser."""
         await self._language_detector()
+        languages = self.routes.source_languages
+        await asyncio.to_thread(lambda: [list(split_text("Dr. A. B.", language)) for language in languages])
         await self._parsers.start()
 
     async def detect(self, text: str, caller: str = "") -> list[DetectedSource]:

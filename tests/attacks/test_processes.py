@@ -69,7 +69,7 @@ def test_sigterm_during_start(delay: float) -> None:
 
 def send(target: ServiceProcess, path: str, content: bytes, kind: str = "application/json") -> socket.socket:
     connection = open_socket(target)
-    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n\r\n"
     connection.sendall(head.encode() + content)
     return connection
 
@@ -95,14 +95,14 @@ def parsed_document(target: ServiceProcess, _: Path) -> object:
 
 def half_a_body(target: ServiceProcess, _: Path) -> object:
     connection = open_socket(target)
-    connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{")
+    connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
     return connection
 
 
 def unread_answers(target: ServiceProcess, _: Path) -> object:
     connection = open_socket(target)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
+    connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
     return connection
 
 

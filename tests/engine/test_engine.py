@@ -144,6 +144,17 @@ def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once(monkeypatch: p
     assert results[7].hypotheses == alone(sources(8)[7], replace(BEAM, min_length=8))
 
 
+def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
+    engine = table_engine(limits=Limits(rows=18))  # six sentences; the others wait
+    for id, source in enumerate(sources(10)):
+        engine.submit(Request(id, source, replace(BEAM, min_length=5)))
+    results = engine.step()
+    engine.cancel([1, 3, 8, 12345])
+    results += engine.drain()
+    assert sorted(by_id(results)) == [0, 2, 4, 5, 6, 7, 9]
+    assert all(result.hypotheses == alone(sources(10)[result.id], replace(BEAM, min_length=5)) for result in results)
+
+
 @pytest.mark.parametrize("logit", [None, math.nan])
 def test_a_failed_sentence_fails_alone_and_the_engine_goes_on(logit: float | None) -> None:
     texts = sources(8)

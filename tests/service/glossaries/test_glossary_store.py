@@ -114,9 +114,6 @@ async def test_the_bytes_of_one_glossary_are_limited(database: Database) -> None
     assert await database.read(lambda connection: connection.execute(query).fetchone()) == (1024, None)
 
 
-EN_DE = Direction("en", "de")
-
-
 def test_terms_with_their_languages(tmp_path: Path) -> None:
     file = tmp_path / "terms.csv"
     file.write_text('\ufeffstation,Halt,en,de\n\n"Acme, Inc.",Acme,deu,pt-BR\nstation,Halt,en,de\n', encoding="utf-8")

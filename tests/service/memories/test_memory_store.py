@@ -65,25 +65,20 @@ async def test_a_sentence_is_found_in_other_characters(store: MemoryStore) -> No
         assert (match.sentence, match.score) == (asked, 1.0)
 
 
-async def test_a_unit_is_replaced_in_its_own_memory_only(store: MemoryStore) -> None:
-    places = ((KEY, "a"), (KEY, "b"), ("key:0b", "a"))
-    changed, *others = [await store.put(owner, name, EN_DE, ANIMALS) for owner, name in places]
-    await store.put(KEY, "a", EN_DE, [MemoryUnit(ANIMALS[0].source, "Der Hund ruht.")])
-    for memory, owner in zip(others, (KEY, "key:0b"), strict=True):
-        assert [unit async for part in store.units(owner, memory.id) for unit in part] == ANIMALS
-    (match,) = await store.matches(KEY, changed.id, EN_DE, [ANIMALS[0].source], 1.0)
-    assert match.target == "Der Hund ruht."
-
-
-async def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
+async def test_units_with_the_same_source_are_replaced_in_their_own_memory_only(store: MemoryStore) -> None:
     first = await store.put(KEY, "animals", EN_DE, ANIMALS)
+    places = (KEY, "b"), ("key:0b", "animals")
+    others = [(owner, await store.put(owner, name, EN_DE, ANIMALS)) for owner, name in places]
     changed = [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")]
     again = await store.put(KEY, "animals", EN_DE, changed)
     assert (again.id, again.units) == (first.id, 3)
-    units = [unit async for slice in store.units(KEY, first.id) for unit in slice]
-    assert units == [MemoryUnit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], MemoryUnit("Yes", "Ja")]
+    expected = [MemoryUnit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], MemoryUnit("Yes", "Ja")]
+    for owner, memory, units in ((KEY, first, expected), *((*other, ANIMALS) for other in others)):
+        assert [unit async for part in store.units(owner, memory.id) for unit in part] == units
+    (match,) = await store.matches(KEY, first.id, EN_DE, [ANIMALS[0].source], 1.0)
+    assert match.target == "Der Hund ruht."
     other = await store.put(KEY, "animals", Direction("de", "en"), [MemoryUnit("Ja", "Yes")])
-    assert [memory.id for memory in await store.owned(KEY)] == [first.id, other.id]
+    assert [memory.id for memory in await store.owned(KEY)] == [first.id, others[0][1].id, other.id]
 
 
 async def test_a_unit_without_text_or_with_a_long_text_is_left_out(store: MemoryStore) -> None:

@@ -38,8 +38,16 @@ from mt.text.hours import translate_line
 from mt.text.measures import read_measure
 from mt.text.segment import TextPart
 from mt.text.terms import without_copies
-from mt.text.typography import QUOTES, copied_quotations, lost_quotations, write_quotations
+from mt.text.typography import (
+    ALL_QUOTES,
+    QUOTES,
+    copied_quotations,
+    lost_quotations,
+    quote_words,
+    write_quotations,
+)
 
+_MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
 LEAST_TOKENS = 18  # sources of fewer are not checked for omitted clauses: models rarely omit any; the check takes time
 # Difference of scores by which a sentence with a number must be better than the same sentence with a name: models often
 # drop a preposition before a number that stands for a name.
@@ -105,9 +113,9 @@ async def translate_sentence(
     alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
     best = alternatives[0]
     if not context.options.sample and (quoted := lost_quotations(sentence, best.text, kept)):
-        alternatives = await _translate_quotations(sentence, quoted, best.text, context, kept) or alternatives
+        alternatives = await _translate_quotations(sentence, quoted, best, context, kept) or alternatives
         best = alternatives[0]
-    may_copy = not (context.options.sample or kept or QUOTES.isdisjoint(sentence))
+    may_copy = not (context.options.sample or kept or ALL_QUOTES.isdisjoint(sentence))
     if may_copy and (copied := copied_quotations(sentence, best.text, protect.find_spans(sentence))):
         words = {text: (await translate_sentence(text.lower(), context, is_part=True))[0].text for text in copied}
         words = {text: word for text, word in words.items() if text.casefold() != word.casefold()}
@@ -122,19 +130,29 @@ async def translate_sentence(
 
 
 async def _translate_quotations(
-    sentence: str, quoted: Sequence[Range], draft: str, context: SentenceContext, kept: Sequence[Range]
+    sentence: str, quoted: Sequence[Range], draft: Alternative, context: SentenceContext, kept: Sequence[Range]
 ) -> tuple[Alternative, ...]:
     """Translate a sentence and, apart from it, the quotations that its `draft` lost. Return () if this does not help.
 
-    The draft may have all the words without any marks, as documentation has those of a user interface.
+    The draft may have all the words without any marks. Words in lower case get their marks; documentation has no marks
+    around other words, which are those of a user interface.
     """
     words = {sentence[begin:end]: "" for begin, end in quoted}
     for text in words:
         words[text] = (await translate_sentence(text, context, is_part=True))[0].text
-    if QUOTES.isdisjoint(draft) and all(text.casefold() in draft.casefold() for text in words.values()):
-        return ()
+    if QUOTES.isdisjoint(draft.text) and all(text.casefold() in draft.text.casefold() for text in words.values()):
+        text, are_words = draft.text, all(one.islower() and len(one.split()) <= _MOST_WORDS for one in words)
+        is_prose = are_words or QUOTES.isdisjoint(sentence)
+        for original, translated in words.items() if is_prose else ():
+            text = quote_words(sentence.replace(original, translated), text, [translated])
+        if not lost_quotations(sentence, text):
+            return (with_text(draft, text),)
+        if not is_prose:
+            return ()
     alternatives = await translate_sentence(sentence, context, [*kept, *quoted], is_part=True)
-    alternatives = tuple(with_text(one, write_quotations(one.text, words)) for one in alternatives)
+    alternatives = tuple(
+        with_text(one, write_quotations(quote_words(sentence, one.text, words), words)) for one in alternatives
+    )
     if not lost_quotations(sentence, alternatives[0].text):
         return alternatives
     if has_text("".join(sentence[begin:end] for begin, end in ranges_between(quoted, len(sentence)))):

@@ -6,8 +6,8 @@
   when the text is encoded.
 - Soft hyphens, zero-width and bidirectional format characters, byte order marks and control characters are removed.
   U+200C and U+200D stay in scripts with joiners and in emoji, variation selectors in emoji.
-- `12,- €` becomes `12 €`, and »...« becomes „...“. In German, `Lehrer:innen` becomes `Lehrerinnen` (`_GENDER_FORMS`),
-  and words divided at the end of a line are joined.
+- `12,- €` becomes `12 €`, »...« becomes „...“, and ‚...‘ becomes '...'. In German, `Lehrer:innen` becomes
+  `Lehrerinnen` (`_GENDER_FORMS`), and words divided at the end of a line are joined.
 - Letters and digits in compatibility forms (full width, ligatures, mathematical alphabets) become plain letters, unless
   the tokenizer knows the form. Superscripts, circled digits and fractions stay: NFKC would change m² to m2.
 - Punctuation that the tokenizer does not know becomes the closest punctuation that it knows.
@@ -39,9 +39,11 @@ _HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gar
 )
 
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
-_GENDER_FORMS, _TYPED_QUOTES, _LETTER_SYMBOL = map(re.compile, read_tables("normalise.toml")["patterns"].values())
+_GENDER_FORMS, _TYPED_QUOTES, _SINGLE_QUOTES, _LETTER_SYMBOL = map(
+    re.compile, read_tables("normalise.toml")["patterns"].values()
+)
 LETTER_SYMBOL = _LETTER_SYMBOL.pattern
-_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w")  # fast tests
+_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w|[‚‘‹]\w")  # fast tests
 _RESPELLED_GERMAN = re.compile(rf"[:*·/(](?<=[a-zäöüß].)-?[Ii]n|-\r?\n|{_RESPELLED.pattern}")
 _TYPED_APOSTROPHE = re.compile(r"\A[^`]*[^\W\d_](`)[^\W\d_][^`]*\Z")
 _FULL_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
@@ -186,6 +188,9 @@ class Normaliser:
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         draft = draft.replace(_NO_CENTS, lambda match: "")
         draft = draft.replace(_TYPED_QUOTES, lambda match: f'"{match[match.lastindex or 0]}"')
+        if "‘" in self._replacements:
+            quotes = _SINGLE_QUOTES.finditer(draft.text)
+            draft = draft.edit((at, at + 1, "'") for quote in quotes for at in (quote.start(), quote.end() - 1))
         draft = draft.edit((*quote.span(1), "'") for quote in _TYPED_APOSTROPHE.finditer(draft.text))
         if self._is_german:
             draft = draft.replace(_GENDER_FORMS, _without_gender_form)

@@ -4,12 +4,12 @@ Models read and write ordinary spaces in place of no-break spaces and line break
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 
 from mt.languages import primary_language
-from mt.text.alignment import Range
-from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS
+from mt.text.alignment import Range, with_edits
+from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, NormalisedText
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.word_tables import read_tables
@@ -23,8 +23,17 @@ _SPACED_QUOTE, _QUOTED, _QUOTED_CODE, _QUOTATION, _END, _SLASH, _LITERAL, _SENTE
     re.compile(pattern) for pattern in read_tables("patterns.toml")["typography"].values()
 )
 QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
+ALL_QUOTES = QUOTES | _SINGLE_QUOTES
+_MARKS_BESIDE = "".join(sorted(ALL_QUOTES)) + "’"
 _QUOTATIONS = [*map(re.compile, read_tables("patterns.toml")["quotations"].values())]
 _QUOTED_WORDS = re.compile(r"(?=.*[aeiouyäöüéèê])[^\W\d_A-Z]{2,}")
+_NESTED = re.compile(r"""([^"„“«»]*(["„«])[^"„“«»]+)["„“«]([^"„“”«»]+)["“”»]\s?([.!?]?)""")
+_SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“”«»],?|["“”«»],)\s+(?=[a-zß-ÿ])""")
+_WRITTEN_SPEECH = re.compile(
+    r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
+)
+_PRONOUN = re.compile(r"(?:Er|Sie|Wir|Es|He|She|They|We|It|Il|Elle|Ils|Elles|On|Nous)\b")
+_ASKED = re.compile(r"\A(ich|er|sie|wir|es) ([a-zäöüß]+)(?=[.,:]|\Z)")
 _CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
@@ -44,9 +53,10 @@ _SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({NUMBER})")
 _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
-_TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, _DASH_AT_WORD = (
+_TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["spacing"].values()
 )
+_BRACKETED, _FINAL_SEMICOLON, _DOUBLED_NOUN, _DASH_AT_WORD = _PATTERNS
 
 
 def space_copied_slashes(source: str, translation: str) -> str:
@@ -62,6 +72,33 @@ def space_copied_slashes(source: str, translation: str) -> str:
         return match[0].replace("/", " / ") if lost and match[0] not in translation else match[0]
 
     return _SLASH.sub(spaced, source) if "/" in source else source
+
+
+def read_brackets(text: NormalisedText, kept: Sequence[Range]) -> NormalisedText:
+    """Return a text with round brackets for the square ones around words: models copy `[see page 5]`."""
+    if "[" not in text.text:
+        return text
+    matches = [
+        match
+        for match in _BRACKETED.finditer(text.text)
+        if not any(begin < match.end() and match.start() < end for begin, end in kept)
+    ]
+    places = [(place, mark) for match in matches for place, mark in ((match.start(), "("), (match.end() - 1, ")"))]
+    return text.edit((place, place + 1, mark) for place, mark in places)
+
+
+def write_brackets(source: str, read: str, translation: str) -> str | None:
+    """Return a translation with the square brackets of its source for the round ones that the model read.
+
+    Return None if it has other brackets than the text that the model read.
+    """
+    if any(translation.count(mark) != read.count(mark) for mark in "()[]"):
+        return None
+    squares = [source[place] == "[" for place, mark in enumerate(read) if mark == "("]
+    for mark, square in ("(", "["), (")", "]"):
+        left = iter(squares)
+        translation = "".join(square if one == mark and next(left) else one for one in translation)
+    return translation
 
 
 def has_no_break_spaces(text: str) -> bool:
@@ -117,18 +154,31 @@ def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -
 
     Those of a source that has nothing else are lost, too: a model confuses the words of a list, and copies one word.
     """
-    if QUOTES.isdisjoint(source) and _SINGLE_QUOTES.isdisjoint(source):
+    if ALL_QUOTES.isdisjoint(source):
         return []  # a fast test
     translation = _with_paired_quotes(source, translation)
     opened = len(_STRAIGHT_QUOTE.findall(translation)) % 2 > source.count('"') % 2
+    surplus = 0  # quotations within other marks than those of the source
     for quotation in _QUOTATIONS:
         ranges = [match.span(1) for match in quotation.finditer(source)]
-        written = len(quotation.findall(translation)) - opened
+        written = len(quotation.findall(translation)) - opened + surplus
         if not any(map(str.isalnum, quotation.sub("", source))):
             written = len(source) > _LONG_QUOTATION
+        elif is_nested(source) and written == len(ranges) == 1:
+            written = _count_pairs(translation) - 1 + len(_QUOTATIONS[1].findall(translation))
         if _MOST_QUOTATIONS >= len(ranges) > written:
             return [one for one in ranges if not any(begin < one[1] and one[0] < end for begin, end in kept)]
+        surplus = max(0, written - len(ranges))
     return []
+
+
+def is_nested(source: str) -> bool:
+    """Return whether a source has a quotation within a quotation, in double marks of two kinds."""
+    return _count_pairs(source) == 2 and len(_QUOTATIONS[0].findall(source)) == 1
+
+
+def _count_pairs(text: str) -> int:
+    return sum(map(text.count, QUOTES)) // 2
 
 
 def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSpan] = ()) -> list[str]:
@@ -136,11 +186,27 @@ def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSp
 
     `spans` are the protected spans of the source.
     """
-    if any('"' in span.text for span in spans):
+    if any('"' in span.text or "'" in span.text for span in spans):
         return []
-    quoted = _QUOTATIONS[0].findall(source)
+    quoted, written = ([text for one in _QUOTATIONS for text in one.findall(side)] for side in (source, translation))
     words = {text.casefold() for text in quoted if _QUOTED_WORDS.fullmatch(text) and text not in _CODE_WORDS}
-    return [text for text in _QUOTATIONS[0].findall(translation) if text.casefold() in words]
+    return [text for text in written if text.casefold() in words]
+
+
+def quote_words(source: str, translation: str, words: Iterable[str]) -> str:
+    """Return a translation with marks around the quoted words of its source if it has them once and without marks."""
+    translation = _with_paired_quotes(source, translation)
+    quoted = {match[1]: match[0][0] for quotation in _QUOTATIONS for match in quotation.finditer(source)}
+    for text in words:
+        if source.count(text) > 1 or (text in source and text not in quoted):
+            continue
+        ending = "[a-zäöüß]{0,2}" * text.islower()
+        before, after = rf"(?<![\w{_MARKS_BESIDE}])(?<![{_MARKS_BESIDE}]\s)", rf"(?!\w|\s?[{_MARKS_BESIDE}])"
+        places = [*re.finditer(rf"{before}{re.escape(text)}{ending}{after}", translation)]
+        if len(places) == 1:
+            mark = "'" if quoted.get(text) in _SINGLE_QUOTES or is_nested(source) else '"'
+            translation = with_edits(translation, [(*places[0].span(), f"{mark}{places[0][0]}{mark}")])
+    return translation
 
 
 def write_quotations(translation: str, words: Mapping[str, str]) -> str:
@@ -187,7 +253,9 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _DASH_AT_WORD.sub(" – ", translation)
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
-    translation = _with_paired_quotes(source, translation)
+    translation = _with_speech_marks(source, _with_paired_quotes(source, translation), language)
+    if source.count(";") == 1 and translation.count(", ") == 1 and "," not in source and ";" not in translation:
+        translation = translation.replace(", ", " ; " if primary_language(language) == "fr" else "; ")
     translation = translation.replace("( ", "(") if "( " not in source else translation
     runs = _MARKS.findall(source)
     translation = translation.replace("? !", "?!") if "?!" in runs else translation
@@ -197,8 +265,11 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     if _MARK_RUN.search(translation):
         longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
+    translation = _DOUBLED_NOUN.sub(r"\1 \2", translation) if "-" in translation else translation
     if not (translation[-1:].isalnum() or translation[-1:] in _KNOWN_ENDS):
         return translation
+    if source[-1:] == ";" and _FINAL_SEMICOLON.search(source) and translation[-1] != ";":
+        return translation.removesuffix(".") + " " * (primary_language(language) == "fr") + ";"
     if source[-1:] in ",:" and source[-2:-1].isalnum() and translation[-1:] not in ";!?":
         return _with_final_pause(source, translation, language)
     end = _end_of(source)
@@ -209,6 +280,10 @@ def mend_marks(source: str, translation: str, language: str) -> str:
 
 def _with_paired_quotes(source: str, translation: str) -> str:
     """Write the mark that a quotation lacks whose words are those of the source, as in `Boston"`."""
+    nested = None if QUOTES.isdisjoint(translation) else _NESTED.fullmatch(translation)
+    if nested and (is_nested(source) or len(_QUOTATIONS[1].findall(source)) == 1):  # she said "the word "yes".
+        closing = {"„": "“", "«": " »"}.get(nested[2], nested[2])
+        translation = f"{nested[1].rstrip()} '{nested[3].strip()}'{nested[4]}{closing}"
     if translation.count('"') % 2 == 0:
         return translation
     for words in dict.fromkeys(_QUOTATION.findall(source)):
@@ -218,6 +293,24 @@ def _with_paired_quotes(source: str, translation: str) -> str:
     if first and first.end() < len(source) and translation.count('"') == 1:  # "Hello, she says
         translation = re.sub(r'\A("[^".,!?]+[.,!?])(?= )', r'\1"', translation)
     return translation
+
+
+def _with_speech_marks(source: str, translation: str, language: str) -> str:
+    """Write the comma after direct speech that begins a text. What follows is no sentence, as in `„Wo?“ Er fragte.`."""
+    speech = _SPEECH.match(source) if source[:1] in QUOTES else None
+    written = _WRITTEN_SPEECH.match(translation) if speech else None
+    if not speech or not written:
+        return translation
+    begin, mark, closing, rest = written.groups()
+    rest = rest[:1].lower() + rest[1:] if _PRONOUN.match(rest) else rest
+    if not rest[:1].islower():
+        return translation
+    language = primary_language(language)
+    if language == "de":
+        rest = _ASKED.sub(r"\2 \1", rest)
+        return f"{begin}{mark}{closing}, {rest}"
+    comma = "," if not mark else ""
+    return f"{begin}{mark}{comma}{closing} {rest}" if language == "en" else f"{begin}{mark}{closing}{comma} {rest}"
 
 
 def _with_final_pause(source: str, translation: str, language: str) -> str:

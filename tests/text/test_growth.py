@@ -22,6 +22,7 @@ from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
 from mt.text.terms import Terms
+from mt.text.typography import lost_quotations, mend_marks, read_brackets
 from scripts.attack.payloads import SIZED_DOCUMENTS
 from tests.linear_time import Prepare, assert_linear
 
@@ -151,10 +152,13 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
-    (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/", "a⋯\u0301⋯⋯\u0316⋯"]),
+    (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/", "‚a", "a⋯\u0301⋯⋯\u0316⋯"]),
     (lambda text: unify_numbers(NormalisedText(text), ("fr", "en")), 300, ["14h30 `x1` 1 000 € "]),
     (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["on May 3-", "Mon, 7-", "a 3-5 "]),
     (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["1 to ", "1 pm "]),
+    (lambda text: mend_marks('"a," b', text, "de"), 2000, ['⋯"a ⋯x', "«a", '"⋯a ⋯', "„a “", "Haus a-", "[a "]),
+    (lambda text: read_brackets(NormalisedText(text), []), 2000, [" [a b", " [a b]"]),
+    (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),
     (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),
     (split, 20_000, ["\n", "-\n", "[ ] a⋯ ⋯[ ] b", "house ", "house", "房子在这里", "𐌰𐌱𐌲 ", r"a⋯\n⋯5"]),
     (split, 5000, [".", "\"'“", "⋯> a-⋯\nb"]),

@@ -84,7 +84,7 @@ GERMAN = {
     "a comparison at the beginning of a line": ("wenn x\n> 5, dann", "wenn x > 5, dann"),
 }
 CLOSEST = {
-    "single quotes": ("don‘t ‚a‘ ‹b› ´c", "don’t ’a’ ’b’ 'c"),
+    "single quotes": ("don‘t ‚a‘ ‹b› ´c ‘it’s so’", "don’t 'a' 'b' 'c 'it’s so'"),
     "arrow": ("more ›", "more ›"),
     "double quotes": ("”a“ «b» ‟c„", "“a“ “b“ “c„"),
     "hyphens": ("e\u2011mail a\u2010b 3\u22122", "e-mail a-b 3-2"),

@@ -1,6 +1,7 @@
 import pytest
 
 from mt.text import typography
+from mt.text.normalise import NormalisedText
 
 
 def test_other_words_are_quoted() -> None:
@@ -15,6 +16,8 @@ def test_other_words_are_quoted() -> None:
         ('She said "no, thanks" and "no".', "Sie sagte „no, thanks“ und „no“.", ["no"]),
         ("« data »", "„Data“", ["Data"]),
         ('They said "no".', "Sie sagten „nein“.", []),
+        ("Das 'neue' Auto", "The 'neue' car", ["neue"]),
+        ("He said 'no'.", "Er sagte „no“.", ["no"]),
         ('"Save", "true", "xml", "a1" or "one of a few words"', '"Save" "true" "xml" "a1" "one of a few words"', []),
     ],
 )
@@ -50,3 +53,40 @@ def test_breaks_stand_at_ends_of_sentences() -> None:
     assert typography.insert_breaks("alle ✓", [(4, "   ")]) == "alle   ✓"
     assert typography.insert_breaks("Hallo da! 😀", [(9, "\n")]) == "Hallo da!\n😀"
     assert typography.insert_breaks("abc", [(0, "\t"), (3, "\n")]) == "\tabc\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("La « new » voiture", "The new car", 'The "new" car'),
+        ("La « neu » voiture", "Das neue Auto", 'Das "neue" Auto'),
+        ("Das 'new' Auto", "The new car", "The 'new' car"),
+        ("« Le mot “yes”. »", '"The word yes."', "\"The word 'yes'.\""),
+        ("Das 'new' Auto", "The 'new' car", "The 'new' car"),
+        ("Das 'new' Auto", "The new car is new.", "The new car is new."),
+        ("'Faust'", "Faust's", "Faust's"),
+        ("« new »", "It is « new » here.", "It is « new » here."),
+        ("Das new ist « new ».", "It is new.", "It is new."),
+    ],
+)
+def test_marks_around_words(source: str, translation: str, expected: str) -> None:
+    words = [word for word in ("new", "neu", "yes", "Faust") if word in source]
+    assert typography.quote_words(source, translation, words) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "read"),
+    [
+        ("The dog [see page 5] (a red one)", "The dog (see page 5) (a red one)"),
+        ("a[see it] [Name] [x] [see this](x) [see this][1] `[a b]`", None),
+    ],
+)
+def test_square_brackets_around_words(source: str, read: str | None) -> None:
+    assert typography.read_brackets(NormalisedText(source), []).text == (read or source)
+
+
+def test_square_brackets_are_written_as_in_the_source() -> None:
+    texts = "The dog [see page 5] (a red one)", "The dog (see page 5) (a red one)"
+    assert typography.write_brackets(*texts, "Der Hund (siehe S. 5) (ein roter)") == "Der Hund [siehe S. 5] (ein roter)"
+    assert typography.write_brackets(*texts, "Der Hund siehe S. 5) (ein roter)") is None
+    assert typography.read_brackets(NormalisedText(texts[0]), [(9, 12)]).text == texts[0]

@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -381,6 +382,12 @@ def test_rooms_stay_below_their_ceilings() -> None:
     sources = {"mt.a.b": "x\ny", "mt.a.c": "x", "mt.d": "x", "other": "x"}
     assert rooms_above_their_ceilings(sources, {"mt.a": 3, "mt": 3_060}) == ["other: 1 lines, at most 0"]
     assert rooms_above_their_ceilings(sources, {"mt.a": 2, "mt": 3_060, "other": 1}) == ["mt.a: 3 lines, at most 2"]
+
+
+def test_pytest_enters_every_folder_of_tests(pytestconfig: pytest.Config) -> None:
+    folders = {part for path in (ROOT / "tests").rglob("test_*.py") for part in path.relative_to(ROOT).parts[:-1]}
+    skipped = pytestconfig.getini("norecursedirs")
+    assert [name for name in sorted(folders) if any(fnmatch(name, pattern) for pattern in skipped)] == []
 
 
 def test_every_test_asserts_something() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from mt.languages import likely_script
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
-from mt.text import casing, names, protect, symbols
+from mt.text import casing, names, places, protect, symbols
 from mt.text.alignment import Range, with_edits
 from mt.text.hours import translate_line
 from mt.text.inflection import NounNumber
@@ -46,7 +46,7 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
         return SentenceAnalysis(matches, tuple(kept), alternative)
     untranslated = [(match.begin, match.end) for match in matches if match.translation is None]
     analysis = SentenceAnalysis(matches, (*kept, *untranslated))
-    unknown = symbols.unknown_words(sentence, context.tokenizer.characters)
+    unknown = symbols.unknown_words(sentence, context.tokenizer.characters) + places.postcodes(sentence)
     if signs := symbols.unknown_signs(sentence, context.tokenizer.characters):
         spans = protect.find_spans(sentence)
         unknown += (one for one in signs if not any(span.begin <= one[0] < span.end for span in spans))

@@ -1,5 +1,6 @@
 """Translation of one sentence by a coroutine that awaits searches and repairs their results."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -36,7 +37,9 @@ from mt.text.alignment import Range, ranges_between, split_ranges
 from mt.text.clauses import clause_ranges
 from mt.text.hours import translate_line
 from mt.text.measures import read_measure
+from mt.text.phrases import MOST_CHARACTERS
 from mt.text.segment import TextPart
+from mt.text.symbols import ONE_UNIT
 from mt.text.terms import without_copies
 from mt.text.typography import (
     ALL_QUOTES,
@@ -52,6 +55,11 @@ LEAST_TOKENS = 18  # sources of fewer are not checked for omitted clauses: model
 # Difference of scores by which a sentence with a number must be better than the same sentence with a name: models often
 # drop a preposition before a number that stands for a name.
 _NUMBER_HANDICAP = 0.08
+_IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> ?\()(?P<inner>[^()]+)\)(?P<mark>:?)")
+_BETWEEN_WORDS = re.compile("( ?/ ?|, )")
+_PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
+    rf"(?P<name>[^\W\d_][^\d,;:.()]*?) (?=\S*\d)[A-Z\d][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
+)
 
 
 async def translate_sentence(
@@ -78,7 +86,7 @@ async def translate_sentence(
     if not (kept or terms) and (measure := read_measure(sentence, context.source, context.target)):
         contents = await translate_sentence(measure.content, context, is_part=True)
         return tuple(with_text(one, measure.write(one.text)) for one in contents)
-    if divided := _divide_at_label(sentence, context, kept):
+    if divided := _divide_at_label(sentence, context, kept) or _divide_at_phrase(sentence, context, kept):
         return await _translate_parts(divided, context, kept)
     if not context.options.sample and not _is_covered(sentence, context, context.covered_length):
         fits = partial(_is_covered, context=context, limit=context.covered_length // 2)
@@ -287,8 +295,10 @@ def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Ran
     label, colon, _ = sentence.partition(": ")
     is_name = bool(colon) and not end and names.is_given_name(label.rstrip().title())
     if not (end or colon):
-        label, comma, _ = sentence.partition(", ")
-        colon = comma * (titles.is_greeting(label.partition(" ")[0]) and label.count(" ") > 1)
+        label, comma, rest = sentence.partition(", ")
+        is_long = label.count(" ") > 1 or names.is_given_name(label.rpartition(" ")[2])
+        is_pair = titles.is_greeting(rest.partition(" ")[0])  # liebe Oma, lieber Opa
+        colon = comma * (titles.is_greeting(label.partition(" ")[0]) and (is_long or is_pair))
     if colon and not end and not any(begin < len(label) for begin, _ in kept):
         languages = context.source, context.target
         is_phrase = (context.phrases and context.phrases.translate(label, *languages)) or translate_line(
@@ -299,6 +309,23 @@ def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Ran
         return []
     text = f"{label.rstrip()}{' ' * (primary_language(context.target) == 'fr')}:" if is_name else sentence[:end]
     return [TextPart(text, kept=is_name), TextPart(" ", kept=True), TextPart(sentence[end + 1 :], kept=False)]
+
+
+def _divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
+    """Return the parts of `(red)`, `Cup (red/blue):` and `Cup X-5, 3 l`, whose words are phrases; otherwise []."""
+    phrases, languages = context.phrases, (context.source, context.target)
+    if not phrases or kept or len(sentence) > MOST_CHARACTERS:
+        return []
+    if (product := _PRODUCT.fullmatch(sentence)) and phrases.translate(product["name"], *languages):
+        return [TextPart(product["name"], kept=False), TextPart(sentence[product.end("name") :], kept=True)]
+    match = _IN_BRACKETS.fullmatch(sentence)
+    words = _BETWEEN_WORDS.split(match["inner"]) if match else []
+    if not match or not all(phrases.translate(word, *languages) for word in words[::2]):
+        return []
+    inner = [TextPart(word, number % 2 > 0) for number, word in enumerate(words)]
+    mark = " :" if match["mark"] and primary_language(context.target) == "fr" else match["mark"]
+    before = [TextPart(match["before"], kept=False)] if match["before"] else []
+    return [*before, TextPart(match["open"], kept=True), *inner, TextPart(f"){mark}", kept=True)]
 
 
 async def _translate_parts(

@@ -86,7 +86,9 @@ async def replace_guesses(
     for guess, word in _guesses(written, target, origins):
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)
-        if len(places) == 1 and not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):
+        if (word.phrase or word.text) in context.banned or len(places) != 1:
+            continue
+        if not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):
             begin, end = places[0].span()
             has_capital = begin == 0 if word.phrase else not guess.islower()
             instead = word.phrase or word.text

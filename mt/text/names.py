@@ -30,6 +30,12 @@ def is_given_name(text: str) -> bool:
     return text in read_words("names.toml")["given"]
 
 
+def is_woman(name: str) -> bool | None:
+    """Return whether a given name is a woman's; None if it is none, or that of men and women."""
+    names = read_words("names.toml")
+    return None if name not in names["given"] or name in names["either"] else name in names["women"]
+
+
 def lost_names(source: str, translation: str) -> list[Range]:
     """Return the ranges of the names in a source that its translation lacks: given names, perhaps with known surnames.
 

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from mt.errors import ModelError
 from mt.languages import primary_language
-from mt.text import casing, titles
+from mt.text import casing, names, titles
 
 PHRASES_FILE = "phrases.tsv"
 MOST_CHARACTERS = 100  # of a phrase with its name and marks
-NAME = "{name}"  # stands for a name after a title: dear Mr {name}
+NAME = "{name}"  # stands for a name after a title or degree: dear Mr {name}
+MAN, WOMAN = "{man}", "{woman}"  # stand for given names: dear {man}
+_ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 
 
@@ -31,9 +33,13 @@ class Phrases:
             return None
         language, name = primary_language(source), ""
         row = self._rows.get((language, _key(text)))
-        if (not row or NAME in row[language]) and (name := titles.last_name(_MARKS.sub("", text), source)):
-            row = self._rows.get((language, _key(text.replace(name, NAME))))
-        found = _MARKS.sub("", row.get(primary_language(target), "")).replace(NAME, name) if row else ""
+        if (not row or _ANY_NAME.search(row[language])) and (name := titles.last_name(_MARKS.sub("", text), source)):
+            signs = {True: WOMAN, False: MAN}.get(names.is_woman(name), NAME), NAME
+            rows = (self._rows.get((language, _key(text.replace(name, sign)))) for sign in signs)
+            row = next(filter(None, rows), None)
+        found = _MARKS.sub("", row.get(primary_language(target), "")) if row else ""
+        if name:
+            found = titles.write_degrees(_ANY_NAME.sub(lambda _: name, found), target)
         if not row or not found:
             return None
         if text.isupper() and len(text) > 1 and not row[language].isupper():  # unlike CV

@@ -11,6 +11,8 @@ from mt.text.alignment import Range
 from mt.text.word_tables import read_tables
 
 _LANGUAGES = ("en", "de", "fr")
+_POSTCODE = re.compile(r"(?<![\w.,/-])(?:[DF]-)?\d{5} (?=[A-ZÄÖÜ])")
+_TOWN_ENDINGS = "stadt|berg|burg|dorf|heim|hausen|bach|ingen|furt|brücken?|kirchen|feld|ville"
 _NEITHER_BEFORE, _AFTER = r"[\w'’.@/`-]", r"(?![\w@/-]|\.\w)"
 
 
@@ -32,6 +34,18 @@ def write_places(
         if copied and not _whole(new).search(translation) and not any(place[0] in text for text in kept):
             translation = _whole(place[0]).sub(new, translation)
     return translation
+
+
+def postcodes(text: str) -> list[Range]:
+    """Return the ranges of postcodes with their towns, such as `10827 Berlin`, which stay."""
+    return [match.span() for match in _town().finditer(text)] if _POSTCODE.search(text) else []
+
+
+@cache
+def _town() -> re.Pattern[str]:
+    names = {name for line in read_tables("places.toml")["places"].split("\n") if line for name in line.split(", ")}
+    towns = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.compile(rf"{_POSTCODE.pattern}(?:{towns}|[A-ZÄÖÜ][a-zäöüß]+(?:{_TOWN_ENDINGS}))(?![\w-])")
 
 
 def _places(

@@ -88,7 +88,9 @@ HINTS = (  # fast tests, without a match in most sentences without spans
         r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]|(?<=[:;=])['-]?[()\[\]DPp]|(?<==)"
         r"|(?<=et al\.)|(?<=\. cit\.)|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
     ),
-    re.compile("yy|MM|HH|git |npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "),
+    re.compile(
+        "yy|MM|HH|git |feature/|bugfix/|hotfix/|release/|npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "
+    ),
     re.compile(r"[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"),
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them

@@ -6,6 +6,7 @@ from functools import cache
 from itertools import chain
 
 from mt.languages import primary_language
+from mt.text import names
 from mt.text.alignment import Range
 from mt.text.protect import ProtectedSpan
 from mt.text.word_tables import read_tables
@@ -27,6 +28,10 @@ _SUBJECT, _OBJECT, _VERB, _CLAUSE, _WORD_BEFORE = (
 )
 _LAST_PLACEHOLDER = re.compile(rf"(?<= )(?:{_PATTERNS['placeholder']})\Z")
 _ROLE, _GREETING = (re.compile(rf"(?:{'|'.join(_TABLES['words'][key].split())})") for key in ("roles", "greetings"))
+_DEGREE_WORD = rf"(?i:({'|'.join(sorted(_TABLES['degrees'], key=len, reverse=True))}))\b\.?"
+_DEGREE = re.compile(rf"(?<!\w){_DEGREE_WORD}(?= )")
+_DEGREES_AND_NAME = re.compile(rf"(?<= )(?:{_DEGREE_WORD} )+(?:{_NAME})\Z")
+_TITLE_OF_DEGREE = re.compile(r"\b(?:M[rs]s?\.?|Monsieur|Madame|M\.|Mme) (?=(?:Dr|[Pp]rof))")
 _MOST_GREETING = 3  # words before a name
 _BESIDE = 200  # number of characters beside a title that are examined
 _WIFE = re.compile(rf"(?i:(?:{'|'.join(_WORDS['of_wives'])})(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)")
@@ -74,13 +79,23 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
 
 def last_name(text: str, language: str) -> str:
     """Return the name after a title, or the placeholder, that ends a text such as `Dear Mr Lee`; "" without one."""
-    if _GREETING.match(text.lower()) and (placeholder := _LAST_PLACEHOLDER.search(text)):
-        return placeholder[0]
+    if not _GREETING.match(text.lower()):
+        return ""
+    if named := _DEGREES_AND_NAME.search(text) or _LAST_PLACEHOLDER.search(text):
+        return named[0]
     for match in titled_names(text, language):
         name = text[match.end("man" if match["man"] else "woman") + 1 :]
         if all(word[:1].isupper() for word in name.split()) and not _ROLE.match(name):
             return name
-    return ""
+    word = text.rpartition(" ")[2]
+    return word if names.is_given_name(word) else ""
+
+
+def write_degrees(phrase: str, language: str) -> str:
+    """Return a salutation with the degrees of a language: `Dear Dr. Lee` for `Dear Mr Doktor Lee`."""
+    number = ("de", "en", "fr").index(primary_language(language)) if _DEGREE.search(phrase) else 0
+    phrase = _DEGREE.sub(lambda match: _TABLES["degrees"][match[1].lower()][number], phrase)
+    return _TITLE_OF_DEGREE.sub("", phrase) if number else phrase
 
 
 def is_greeting(word: str) -> bool:

@@ -331,12 +331,20 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
         ("Dear new friend, it is", ["it is"], "Lieber neuer Freund, es ist"),
         ("See new friend, it is", ["See new friend, it is"], "See new friend, it is"),
         ("Height: it is", ["Height: it is"], "Höhe, es ist"),
+        ("MARY: it is", ["it is"], "MARY: es ist"),
+        ("May 3-5: it is", ["it is"], "3.–5. Mai: es ist"),
+        ("Dear Tom, dear Anna,", [], "Lieber Tom, liebe Anna,"),
+        ("(Red)", [], "(Rot)"),
+        ("it is (red/blue):", ["it is"], "es ist (rot/blau):"),
+        ("it is (old)", ["it is (old)"], "(alt)"),
+        ("Weight X-5, 3 kg", [], "Gewicht X-5, 3 kg"),
     ],
 )
 def test_phrases_of_the_model_and_labels_need_no_search(text: str, asked: list[str], expected: str) -> None:
-    table = Table({"it is": ["es ist"], "Height: it is": ["Höhe, es ist"]})
+    table = Table({"it is": ["es ist"], "Height: it is": ["Höhe, es ist"], "it is (old)": ["(alt)"]})
     planner = table.planner()
     rows = {"weight": "Gewicht", "dear new friend": "lieber neuer Freund", "see new friend": "siehe"}
+    rows |= {"dear {man}": "lieber {man}", "dear {woman}": "liebe {woman}", "red": "rot", "blue": "blau"}
     context = replace(planner.context, phrases=Phrases(tuple({"en": en, "de": de} for en, de in rows.items())))
     task = table.run(replace(planner, context=context).task(text))
     assert (table.asked, task.translation().text) == (asked, expected)

@@ -20,7 +20,8 @@ from mt.text.measures import read_measure
 from mt.text.names import lost_names, write_names
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
-from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
+from mt.text.places import postcodes
+from mt.text.symbols import lost_symbols, unknown_signs, unknown_words, write_units
 from mt.text.terms import Terms
 from mt.text.typography import lost_quotations, mend_marks, read_brackets
 from scripts.attack.payloads import SIZED_DOCUMENTS
@@ -148,6 +149,8 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
     (partial(lost_names, translation=""), 2000, ["Mary ", "Mary, "]),
     (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),
+    (postcodes, 5000, ["10827 ", "10827 B"]),
+    (partial(write_units, translation="1.8 " * 50), 2000, ["1.8 l ", "5 °C "]),
     (lambda text: translate_line(text, ("en", "de")), 50, ["Mon, ", "Mon 1-"]),
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),

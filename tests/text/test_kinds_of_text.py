@@ -17,10 +17,10 @@ KINDS: dict[str, tuple[Callable[[str], bool], list[str], list[str]]] = {
         is_name,
         [
             *("Hans Müller", "Pierre Lefèvre", "Jean-Luc Picard", "Dr. Anna Klein", "Prof. Dr. Hans Peter Meier"),
-            *("John F. Smith", "Sean O'Neill", "Anna Müller-Lang"),
+            *("John F. Smith", "Sean O'Neill", "Anna Müller-Lang", "Hans"),
         ],
         [
-            *("Hans", "Red Car", "Claire fontaine", "Will Power", "Anna sleeps", "Anna Müller schläft"),
+            *("Claire", "Red Car", "Claire fontaine", "Will Power", "Anna sleeps", "Anna Müller schläft"),
             *("Peter & Paul", "Peter Müller kommt heute zu Frau Müller", "Pierre Naturelle", "Caroline Islands"),
             *("Guillaume le Conquérant", "Otto Motoren", "Denis Street", "Jean Bleu", "Maria Himmelfahrt"),
             *("Jens Schule", "Karl Müller-Straße"),

@@ -16,6 +16,7 @@ ROWS = (
     {"en": "don't forget", "de": "nicht vergessen"},
     {"en": "dear Mr {name}", "de": "sehr geehrter Herr {name}", "fr": "cher Monsieur {name}"},
     {"en": "dear {name}", "de": "guten Tag {name}", "fr": "bonjour {name}"},
+    {"en": "dear {woman}", "de": "liebe {woman}", "fr": "chère {woman}"},
 )
 
 
@@ -38,7 +39,14 @@ ROWS = (
             ("en-de", "Hello Mr Lee,", None),
             *(("en-de", f"Dear Mr {name},", f"Sehr geehrter Herr {name},") for name in ("{Name}", "{x}", "[Name]")),
             *(("en-de", f"Dear {name},", f"Guten Tag {name},") for name in ("{name}", "[Name]", "${a.b}", "%s")),
-            ("en-de", "Dear Anna,", None),
+            *(("en-de", f"Dear {name},", f"Guten Tag {name},") for name in ("Dr. Lee", "Prof. Dr. {name}", "Alex")),
+            ("en-de", "Dear Anna,", "Liebe Anna,"),
+            ("en-de", "Dear John,", "Guten Tag John,"),  # without a row for men
+            ("de-en", "Sehr geehrter Herr Prof. Dr. Lee,", "Dear Prof. Dr. Lee,"),
+            ("de-fr", "Sehr geehrter Herr Professor Lee,", "Cher professeur Lee,"),
+            ("fr-de", "Bonjour docteur Lee,", "Guten Tag Dr. Lee,"),
+            ("en-de", "Dear Mary Brown and all,", None),
+            ("en-de", "Dear Rainbow,", None),
         ),
     ],
 )

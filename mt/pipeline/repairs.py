@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import replace
 
-from mt.languages import likely_script
+from mt.languages import likely_script, primary_language
 from mt.pipeline.analysis import has_text
 from mt.pipeline.terms import MIN_BEAMS, is_endless
 from mt.pipeline.variants import DecodedVariant, Reading, SentenceContext, SourceVariant, decode_variants
@@ -18,6 +18,7 @@ _NAME_HANDICAP = 0.5  # difference of scores from which the words of a headline 
 _NEGATION_HANDICAP = 0.6  # difference of scores up to which a translation with a negation is better than one without
 _SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower case: longer ones often have names
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
+_NAME_WITHIN, _BEGIN = re.compile(r"(?<=[a-zà-ÿ,] )[A-Z][a-zà-ÿ]{3,}\b"), 4
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
 
@@ -94,12 +95,28 @@ def lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Rang
     lost += places.lost_places(variant.text, text, languages)
     if likely_script(context.target) in ("Latn", ""):
         lost += names.lost_names(variant.text, text) + titles.lost_titled_names(variant.text, text, context.source)
+        lost += _lost_unknown_names(variant.text, text, context)
     lost += damaged + symbols.lost_symbols(variant.text, text)
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER] if lost else []
     return [
         (begin, end)
         for begin, end in sorted(set(lost))
         if not any(span.begin < end and begin < span.end for span in spans)
+    ]
+
+
+def _lost_unknown_names(source: str, translation: str, context: SentenceContext) -> list[Range]:
+    """Return the ranges of the words with a capital, such as `an Ibuprofen`, that are unknown to the model, and lost.
+
+    German is left out, because its nouns have capitals.
+    """
+    if primary_language(context.source) == "de" or context.bigrams is None:
+        return []
+    written = translation.casefold()
+    return [
+        name.span()
+        for name in _NAME_WITHIN.finditer(source)
+        if name[0][:_BEGIN].casefold() not in written and not context.known_pieces(name[0])
     ]
 
 

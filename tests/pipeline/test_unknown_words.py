@@ -58,6 +58,11 @@ def test_words_that_decide_the_meaning_are_no_guesses() -> None:
     assert may_be_guess("Haus", "de") and may_be_guess("not", "de")
 
 
+def test_unknown_names_are_not_lost(starter: Translator) -> None:
+    for target, name in product(("de", "fr"), ("Ibuprofen", "Zyrtec", "Linode")):
+        assert name in starter.translate(f"Take an {name} twice a day.", source="en", target=target).text
+
+
 def test_known_words_are_not_copied(starter: Translator) -> None:
     rows = [
         ("en", "de", "The train to Munich leaves at eight o'clock."),

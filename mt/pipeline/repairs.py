@@ -18,7 +18,7 @@ _NAME_HANDICAP = 0.5  # difference of scores from which the words of a headline 
 _NEGATION_HANDICAP = 0.6  # difference of scores up to which a translation with a negation is better than one without
 _SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower case: longer ones often have names
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
-_NAME_WITHIN, _BEGIN = re.compile(r"(?<=[a-zà-ÿ,] )[A-Z][a-zà-ÿ]{3,}\b"), 4
+_NAME_WITHIN, _ENDING = re.compile(r"(?<=[a-zà-ÿ,] )[A-Z][a-zà-ÿ]{3,}\b"), 2
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
 
@@ -116,7 +116,7 @@ def _lost_unknown_names(source: str, translation: str, context: SentenceContext)
     return [
         name.span()
         for name in _NAME_WITHIN.finditer(source)
-        if name[0][:_BEGIN].casefold() not in written and not context.known_pieces(name[0])
+        if name[0][:-_ENDING].casefold() not in written and not context.known_pieces(name[0])
     ]
 
 

@@ -51,6 +51,7 @@ from mt.text.typography import (
 )
 
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
+_MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one
 LEAST_TOKENS = 18  # sources of fewer are not checked for omitted clauses: models rarely omit any; the check takes time
 # Difference of scores by which a sentence with a number must be better than the same sentence with a name: models often
 # drop a preposition before a number that stands for a name.
@@ -237,7 +238,9 @@ async def _translate_variants(
     if not context.options.sample:
         decoded = await decode_without_repetition(decoded, context)
         decoded = await decode_with_negation(decoded, context)
-        if symbols_lost := lost_symbols(decoded, context):
+        for _ in range(_MOST_REPAIRS):
+            if not (symbols_lost := lost_symbols(decoded, context)):
+                break
             variant = replace(decoded.variant, kept=(*decoded.variant.kept, *symbols_lost))
             decoded = await decode_otherwise(variant, context, set()) or decoded
         if not (decoded.variant.kept or decoded.variant.terms):

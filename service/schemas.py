@@ -7,8 +7,17 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from mt.decoding.options import SearchOptions
 from mt.pipeline.results import SentenceTranslation
@@ -54,6 +63,16 @@ class RequestFields(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        reference = handler(schema)
+        described = handler.resolve_ref_schema(reference)
+        for name, field in described["properties"].items():
+            if name not in described.get("required", ()) and {"type": "null"} not in field.get("anyOf", ()):
+                about = {key: field.pop(key) for key in ("title", "description", "default") if key in field}
+                described["properties"][name] = {"anyOf": [field, {"type": "null"}], **about}
+        return reference
 
     @model_validator(mode="before")
     @classmethod

@@ -30,7 +30,9 @@ router = APIRouter(tags=["DeepL"])
 class LanguagesBody(Body):
     """The languages to list."""
 
-    type: Annotated[Literal["source", "target"] | None, AsChoice] = Field(None, description="`source` if left out.")
+    type: Annotated[Literal["", "source", "target"] | None, AsChoice] = Field(
+        None, description="`source` if left out or empty."
+    )
 
 
 class DeeplLanguage(BaseModel):

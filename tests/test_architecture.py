@@ -100,7 +100,7 @@ CEILINGS = {
     "service.translation": 2_002,
     "service.verbs": 355,
     "service.workers": 2_422,
-    "service": 2_374,
+    "service": 2_393,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

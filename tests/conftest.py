@@ -29,6 +29,8 @@ from mt.pipeline.results import Translation
 from mt.text.terms import Terms
 from mt.tokenizer import Tokenizer, train_tokenizer
 
+ROOT = Path(__file__).resolve().parents[1]
+FROZEN = ROOT / "tests" / "frozen" / "model"
 DEVICE = os.environ.get("MT_DEVICE", "cpu")
 """The device on which the tests of the service translate: MT_DEVICE=cuda runs them on a GPU."""
 

@@ -10,13 +10,12 @@ from mt.bundled import STARTER_MODEL
 from service.hub_models import install_models
 from service.settings import Settings
 from service.workers.model_files import find_models, read_card
-
-FROZEN = Path(__file__).resolve().parent / "frozen"
+from tests.conftest import FROZEN
 
 
 def test_a_saved_model_of_an_earlier_day_translates_as_it_did() -> None:
-    rows = [line.split("\t") for line in (FROZEN / "lines.tsv").read_text(encoding="utf-8").splitlines()]
-    translations = Translator.load(FROZEN / "model", "cpu").translate_many([source for source, _ in rows])
+    rows = [line.split("\t") for line in (FROZEN.with_name("lines.tsv")).read_text(encoding="utf-8").splitlines()]
+    translations = Translator.load(FROZEN, "cpu").translate_many([source for source, _ in rows])
     assert [translation.text for translation in translations] == [expected for _, expected in rows] != []
 
 

@@ -7,8 +7,7 @@ from mt.arrays import save_arrays
 from mt.checkpoint import load_model
 from mt.errors import ModelError
 from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
-
-FROZEN = Path(__file__).parent / "frozen" / "model"
+from tests.conftest import FROZEN
 
 
 def texts(*rows: list[int]) -> list[np.ndarray]:
@@ -59,16 +58,13 @@ def test_a_large_text_is_sampled() -> None:
     assert np.mean([bigrams.novelty("en", [number, number + 1]) for number in range(4, 404)]) > 0.9
 
 
-def test_a_model_directory_holds_the_set(tmp_path: Path) -> None:
+def test_files(tmp_path: Path) -> None:
     tokenizer = load_model(FROZEN).tokenizer
     bigrams = SourceBigrams.build(texts([5, 6], [5, 6]), np.array([0, 0]), ["en"])
     assert load_source_bigrams(tmp_path, tokenizer) is None
     save_source_bigrams(tmp_path, bigrams, tokenizer)
     loaded = load_source_bigrams(tmp_path, tokenizer)
     assert loaded and loaded.novelty("en", [5, 6]) == 0
-
-
-def test_a_damaged_file_lists_its_problems(tmp_path: Path) -> None:
     tokenizer = load_model(FROZEN).tokenizer
     save_arrays(tmp_path / BIGRAMS_FILE, {"bits": np.zeros(3, np.uint8)})
     with pytest.raises(ModelError, match="power of two") as caught:

@@ -22,14 +22,10 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
     (root / "rare.tsv").write_text("".join(rows[4:]), encoding="utf-8")
     (root / "valid.tsv").write_text(rows[0], encoding="utf-8")
     corpora = [{"path": f"{name}.tsv", "columns": ["en", "de"]} for name in ("train", "rare", "valid")]
+    train = [corpora[0], {**corpora[1], "weight": 4}]
     values = {
         "name": "starter",
-        "data": {
-            "root": root,
-            "directions": ["en-de", "de-en"],
-            "train": [corpora[0], {**corpora[1], "weight": 4}],
-            "valid": corpora[2:],
-        },
+        "data": {"root": root, "directions": ["en-de", "de-en"], "train": train, "valid": corpora[2:]},
         "tokenizer": {"vocabulary_size": 330},
         "model": {"size": "tiny"},
     }

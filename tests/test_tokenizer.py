@@ -103,13 +103,10 @@ def test_a_shortened_model_is_that_which_fewer_merges_would_have_made(tokenizer:
     assert sum(len(shorter.encode(text)) - len(tokenizer.encode(text)) for text in texts) > 0
 
 
-def test_characters(tokenizer: Tokenizer) -> None:
+def test_characters_and_deterministic_training(tokenizer: Tokenizer) -> None:
     with pytest.raises(TokenizerError, match=r"vocabulary_size is 270; accepted: at least \d+"):
         tokenizer.truncated(270)
     assert [tokenizer.knows(character) for character in "aß中 ﬁ‑²"] == [True, True, True, True, False, False, False]
-
-
-def test_training_is_deterministic() -> None:
     models = {train_tokenizer(iter(ENGLISH + GERMAN), vocabulary_size=400, threads=threads) for threads in (1, 1, 2)}
     assert len({tuple(Tokenizer(model).pieces(range(400))) for model in models}) == 1
 
@@ -130,15 +127,12 @@ def imported(tokenizer: Tokenizer, **changes: Any) -> VocabularyTokenizer:
     return VocabularyTokenizer(tokenizer.serialised, vocabulary, target)
 
 
-def test_pieces_are_looked_up_in_a_vocabulary(tokenizer: Tokenizer) -> None:
+def test_imported_pieces_and_tags(tokenizer: Tokenizer) -> None:
     result = imported(tokenizer)
     value = tokenizer.pieces(tokenizer.encode("the dog"))
     assert result.pieces(result.encode("the dog")) == [piece if piece in PIECES else "<unk>" for piece in value]
     assert result.encode_many(["the dog", "dog"], 2) == [result.encode("the dog"), result.encode("dog")]
     assert result.target is result and len(result) == len(PIECES)
-
-
-def test_tags_and_special_ids_of_an_imported_model_give_no_text(tokenizer: Tokenizer) -> None:
     result = imported(tokenizer)
     assert result.tag_id("fr") == 5
     assert result.source_prefix("en", "fr", ["en-fr"]) == [5]  # its tags are always wanted

@@ -11,12 +11,12 @@ from mt import Translator
 from mt.decoding.options import SearchOptions
 from mt.engine.devices import has_driver
 from mt.kernels.library import load_library
+from tests.conftest import FROZEN
 from tests.service.running import started
 
 TORCH_DECODES = load_library() is None or has_driver()
 pytestmark = pytest.mark.skipif(TORCH_DECODES, reason="without kernels, or with a GPU, torch decodes")
 
-FROZEN = Path(__file__).parent / "frozen" / "model"
 RECIPE = str(Path(__file__).parents[1] / "scripts/recipes/phrasebook.toml")
 WITHOUT = "import sys; sys.modules['torch'] = None\n"  # every import of torch fails
 TEXTS = ["My husband sees 12 cats at https://x.org/a.", "MY HUSBAND IS FAST.", "", "A theater. The {name} is old."]
@@ -83,8 +83,8 @@ def test_the_service(tmp_path: Path) -> None:
     paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     with started(FROZEN, PYTHONPATH=paths) as service:
         with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
-            body = {"q": TEXTS, "source": "en", "target": "de"}
-            body |= {"alternatives": 2, "alignment": True, "confidence": True}
+            options = {"alternatives": 2, "alignment": True, "confidence": True}
+            body = {"q": TEXTS, "source": "en", "target": "de", **options}
             answer = client.post("/translate", json=body)
             assert answer.status_code == 200, answer.text
             assert "https://x.org/a" in answer.json()["translatedText"][0]

@@ -247,12 +247,9 @@ def test_wrong_recipes_are_refused(tmp_path: Path, build: str, overrides: tuple[
     assert message in str(error.value)
 
 
-def test_the_model_to_tune_has_the_directions_of_the_build(tmp_path: Path, small_model: Path) -> None:
+def test_a_wrong_model_or_no_section_is_refused(tmp_path: Path, small_model: Path) -> None:
     with pytest.raises(RecipeError, match=r"tuning\.model lacks de-en, needed for synthetic text; accepted: a model"):
         plan(tmp_path, "", f"tuning.model={small_model}", "model={}")
-
-
-def test_a_recipe_without_the_section_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text(RECIPE.replace("[build]", ""), encoding="utf-8")
     with pytest.raises(RecipeError, match=r"the section \[build\] is missing"):

@@ -19,8 +19,7 @@ from mt.build.report import teachers_table
 from mt.build.runner import Record, Runner, RunningStage
 from mt.build.stage import Candidate, Gate, Stage, folder_of
 from mt.errors import BuildError
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.conftest import ROOT
 
 FAKE = """
 import json, os, sys, time

@@ -62,16 +62,13 @@ def backward(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("models") / "backward", ["de-en"], seed=5)
 
 
-def test_the_pairs_with_the_lowest_scores_are_dropped(backward: Path, tmp_path: Path) -> None:
+def test_pairs_with_low_scores_are_dropped(backward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = list(zip(sentences(12), sentences(12, seed=1), strict=True))
     n_best = write(tmp_path / "n.jsonl", {source: [target] for source, target in pairs})
     scores = round_trip_scores(PairScorer.load(backward, "cpu"), pairs, EN_DE)
     lowest = sorted(scores)[:4]
     expected = [pair for pair, score in zip(pairs, scores, strict=True) if score not in lowest]
     assert distilled(tmp_path, n_best, "--backward", backward, "--drop", "0.4", "--device", "cpu") == expected
-
-
-def test_pairs_that_are_too_long(backward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     n_best, out = write(tmp_path / "n.jsonl", {"A dog.": ["Hund " * 300]}), tmp_path / "out"
     options = f"--source en --target de --out {out} --backward {backward} --drop 0.4 --device cpu"
     assert main([str(n_best), *options.split()]) == 2

@@ -14,9 +14,8 @@ from mt.bundled import STARTER_MODEL
 from mt.cli.translate import main, read_glossary
 from mt.errors import DataError
 from mt.text.terms import Terms
-from tests.conftest import sentences
+from tests.conftest import ROOT, sentences
 
-ROOT = Path(__file__).resolve().parents[2]
 FORMS = ("more", "prefer_less")
 TEXTS = ["The dog sees the cat.", "", "  The cat draws the dog. ", " ", "The river."]
 

@@ -12,9 +12,9 @@ from mt.cli import explain, export
 from mt.cli.command import command
 from mt.cli.main import main
 from mt.insight.example import describe_example
+from tests.conftest import FROZEN
 from tests.insight.test_page import EMPTY
 
-FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
 SENTENCE = "My husband is very fast."
 MISSING = ModuleNotFoundError(name="matplotlib")
 

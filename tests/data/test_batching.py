@@ -61,9 +61,9 @@ def indices_of(updates: list[Update]) -> list[list[tuple[int, ...]]]:
 @pytest.mark.parametrize(
     ("source", "target", "tokens", "expected"),
     [
-        # Sorted by the longer side: pair 3 (1, 1), 0 (2, 2), 2 (2, 3), 1 (6, 3), 4 (9, 9). Ten tokens a side:
+        # Sorted by the longer side: pair 3 (1, 1), 0 (2, 2), 2 (2, 3), 1 (6, 3), 4 (9, 9). Nine tokens a side:
         # 3 x 3 = 9 fit; a fourth would make 4 x 6 = 24; then 6 and 9 together make 18.
-        ([2, 6, 2, 1, 9], [2, 3, 3, 1, 9], 10, [[3, 0, 2], [1], [4]]),
+        ([2, 6, 2, 1, 9], [2, 3, 3, 1, 9], 9, [[3, 0, 2], [1], [4]]),
         # The longer side is 3: the source is longer by -1, 0, 2; then it is 4, and the source longer by 3, 0, -3.
         ([3, 3, 2, 4, 4, 1], [1, 3, 3, 1, 4, 4], 1000, [[2, 1, 0, 3, 4, 5]]),
     ],
@@ -118,7 +118,7 @@ def times(batches: UpdateStream, epoch: int) -> Counter[int]:
     return Counter(int(index) for update in batches.plan(epoch) for batch in update for index in batch)
 
 
-def test_epochs_have_pairs_by_the_weight_of_their_corpus(stream: Stream) -> None:
+def test_epochs_have_pairs_by_weight_and_temperature(stream: Stream, tiny_corpus: Path) -> None:
     batches = stream(data={**MIXED, "temperature": 1})
     epochs = [times(batches, epoch) for epoch in range(10)]
     assert {epoch[index] for epoch in epochs for index in range(30)} == {0, 1}  # 0.5
@@ -128,10 +128,6 @@ def test_epochs_have_pairs_by_the_weight_of_their_corpus(stream: Stream) -> None
     assert [together[index] for index in range(50)] == [5] * 30 + [20] * 15 + [37] * 5
     assert 0 < sum(epochs[0][index] for index in range(30)) < 30, "not the whole corpus in every other epoch"
     assert epochs == [times(stream(data={**MIXED, "temperature": 1}), epoch) for epoch in range(10)]
-
-
-def test_epochs_have_directions_by_the_temperature(stream: Stream, tiny_corpus: Path) -> None:
-    # 16 pairs and 1: 4 to 1 of 17 in an epoch, so 13.6 / 16 and 3.4.
     (tiny_corpus / "many.tsv").write_text("".join(f"{'one ' * n}\t{'eins ' * n}\n" for n in range(1, 17)))
     (tiny_corpus / "few.tsv").write_text("un deux\teins zwei\n")
     corpora = [{"path": f"{name}.tsv", "columns": (source, "de")} for name, source in (("many", "en"), ("few", "fr"))]
@@ -232,7 +228,7 @@ def test_with_dropout_a_batch_is_decided_by_seed_epoch_and_place(stream: Stream)
     assert not same(first, reseeded.load(indices, 0))
 
 
-def test_dropout_never_makes_a_pair_too_long_for_the_model(stream: Stream) -> None:
+def test_no_pair_is_too_long(stream: Stream, tmp_path: Path, tiny_recipe: Build) -> None:
     shape = {"size": "tiny", "max_length": 40}
     tokenizer = {"vocabulary_size": 330, "dropout": 0.9}
     batches = stream(("en-de", "de-en"), tokenizer=tokenizer, model=shape, data=MIXED)
@@ -242,9 +238,6 @@ def test_dropout_never_makes_a_pair_too_long_for_the_model(stream: Stream) -> No
             longest = max(longest, batch.source.shape[1], batch.target.shape[1])
             assert (batch.source[~batch.source_mask] == 0).all()
     assert 30 < longest <= 40
-
-
-def test_no_usable_pair_is_an_error(tmp_path: Path, tiny_recipe: Build) -> None:
     recipe = tiny_recipe(data={"max_tokens": 1})
     data: PreparedData = load_prepared(prepare(recipe, tmp_path / "prepared"))
     with pytest.raises(DataError, match="each of the 50 training pairs has a source or target of more than 1 tokens"):

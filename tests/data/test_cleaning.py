@@ -135,7 +135,7 @@ REASONS = [
 ]
 
 
-def test_the_cleaner_counts_each_reason_and_shows_examples() -> None:
+def test_reasons_are_counted_and_filters_switched_off() -> None:
     cleaner = Cleaner(CleaningConfig(), ("en", "de"))
     pairs = [SentencePair(source, target, line, "f") for line, (source, target, _) in enumerate(REASONS, start=1)]
     kept = [pair for pair in pairs if cleaner.check(pair) is None]
@@ -145,9 +145,6 @@ def test_the_cleaner_counts_each_reason_and_shows_examples() -> None:
     report = {dropped.reason: dropped for dropped in cleaner.report()}
     assert report["identical"].examples == ("f:5: This was not translated. ||| This was not translated.",)
     assert cleaner.report()[0].reason == "too long"
-
-
-def test_every_filter_can_be_switched_off() -> None:
     options = CleaningConfig(
         max_words=0, max_characters=0, max_length_ratio=0, drop_identical=False, match_digits=False,
         max_repetition=0, min_script_share=0, deduplicate=False,

@@ -21,9 +21,7 @@ def left_behind(folder: Path, text: bytes, problems: str = "") -> Path:
     return folder / "out"
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"), [(b"", 0), (b"ha", 0), (b"a\n", 1), (b"a\nb\n", 2), (b"a\n\nha\xc3", 2), (b"\n" * 5, 5)]
-)
+@pytest.mark.parametrize(("text", "lines"), [(b"", 0), (b"ha", 0), (b"a\nb\n", 2), (b"a\n\nha\xc3", 2), (b"\n" * 5, 5)])
 def test_whole_lines_are_kept(tmp_path: Path, text: bytes, lines: int) -> None:
     path = left_behind(tmp_path, text)
     with ResumableFile(path, JOB) as file:

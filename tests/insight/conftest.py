@@ -1,13 +1,10 @@
-from pathlib import Path
-
 import pytest
 from matplotlib.figure import Figure
 
 from mt.checkpoint import LoadedModel, load_model
 from mt.insight.pictures import draw
 from mt.insight.translation_record import TranslationRecord, explain
-
-FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
+from tests.conftest import FROZEN
 
 
 @pytest.fixture(scope="session")

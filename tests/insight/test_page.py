@@ -46,15 +46,12 @@ def test_it_explains_the_translation_and_its_search(explanation: TranslationReco
     assert all(step.candidates[step.rank - 1][0] == step.chosen for step in steps if step.rank <= 5)
 
 
-def test_the_page_has_every_picture_and_no_external_part(pictures: dict[str, Figure], page: str) -> None:
+def test_the_page_is_complete(pictures: dict[str, Figure], page: str, loaded: LoadedModel) -> None:
     assert pictures.keys() == PICTURES
     assert set(re.findall(r'<img id="picture-([\w-]+)"', page)) == PICTURES
     outside = re.sub(r'src="data:image/svg\+xml;base64,[\w+/=]+"', "", page)
     assert not re.findall(r"(?i)https?:|//[\w-]+\.|url\(|@import|<link|<iframe|<script|src=| on\w+=", outside)
     assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', outside))
-
-
-def test_markup_in_a_sentence_is_text(loaded: LoadedModel) -> None:
     explanation = explain(loaded, '<b onclick="x">fast</b>')
     assert "<b onclick" not in html_page(explanation, EMPTY)
 

@@ -22,15 +22,12 @@ def test_heat_maps_have_weights_and_labels(explanation: TranslationRecord, pictu
         assert [label.get_text() for label in axes.get_xticklabels()] == [*explanation.source, "<pad>", "<pad>"]
 
 
-def test_signs_have_two_colours_and_0_has_none() -> None:
+def test_colours_of_signs_and_of_both_themes(pictures: dict[str, Figure]) -> None:
     figure = heat_maps("t", [HeatMap.scaled("m", torch.tensor([[-4.0, 0.0, 4.0, 2.0]]), ["r"])], 1, (1, 1), square=True)
     [image] = figure.axes[0].images
     low, zero, high, half = np.asarray(image.to_rgba(np.asarray(image.get_array())))[0].tolist()
     assert low[3] == high[3] == 1 and low[0] > low[2] and high[0] < high[2]
     assert zero[3] < 0.01 and half[3] == pytest.approx(0.5, abs=0.01) and half[:3] == pytest.approx(high[:3])
-
-
-def test_a_file_has_the_colours_of_both_themes_and_text_as_text(pictures: dict[str, Figure]) -> None:
     file = svg(pictures["tokens-source"])
     assert file == svg(pictures["tokens-source"]), "equal pictures are equal files"
     assert all(color in file for color in (*LIGHT.values(), *DARK.values()))

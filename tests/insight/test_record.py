@@ -48,7 +48,7 @@ def test_embeddings_and_norms(loaded: LoadedModel, record: PassRecord) -> None:
     assert record.norms[0].residual == pytest.approx(float(size), rel=1e-5)
 
 
-def test_post_norm_and_two_vocabularies() -> None:
+def test_variants_of_the_model() -> None:
     torch.manual_seed(0)
     config = ModelConfig.model_validate({**SMALL, "norm": "post", "tie_source": False, "max_length": 16})
     record = record_pass(Transformer(config, 20, source_vocabulary_size=30).eval(), [25, EOS], [19])
@@ -56,9 +56,6 @@ def test_post_norm_and_two_vocabularies() -> None:
     assert [norm.name for norm in record.norms][-1] == "decoder 1 feed-forward"
     # A LayerNorm with the initial weights gives states with a root mean square of 1.
     assert [norm.normalised for norm in record.norms] == [pytest.approx(1, abs=1e-3)] * 5
-
-
-def test_learned_positions_and_the_norm_of_the_embeddings_are_recorded() -> None:
     torch.manual_seed(0)
     config = ModelConfig.model_validate({**SMALL, "positions": "learned", "embedding_norm": True})
     model = Transformer(config, 20).eval()

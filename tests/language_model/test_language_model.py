@@ -73,28 +73,22 @@ def test_probabilities_by_hand_and_samples_against_them(options: SamplingOptions
     assert statistic < LIMITS[5] and freedom <= 5
 
 
-def test_top_k_and_top_p_of_each_row() -> None:
+def test_top_k_and_top_p() -> None:
     logits = torch.tensor([[0.5, 0.25, 0.125, 0.125], [0.125, 0.125, 0.25, 0.5]]).log()
     assert keep_top_k(logits, 2).isfinite().tolist() == [[True, True, False, False], [False, False, True, True]]
     assert keep_top_p(logits, 0.5).isfinite().tolist() == [[True, False, False, False], [False, False, False, True]]
     assert keep_top_p(logits, 0.51).isfinite().sum(1).tolist() == [2, 2]
-
-
-def test_options_that_are_not_accepted_are_listed() -> None:
     with pytest.raises(RequestError) as caught:
         SamplingOptions(temperature=0, top_k=300, top_p=1.5)
     assert all(name in str(caught.value) for name in ("temperature is 0", "top_k is 300", "top_p is 1.5"))
 
 
-def test_a_later_byte_changes_nothing_before_it() -> None:
+def test_no_later_byte_and_no_earlier_block_counts() -> None:
     model, text = model_of(), torch.randint(256, (2, 16))
     logits, changed = model(text), text.clone()
     changed[:, 5] = (text[:, 5] + 1) % 256
     assert torch.equal(model(changed)[:, :5], logits[:, :5])
     assert not torch.allclose(model(changed)[:, 5], logits[:, 5])
-
-
-def test_a_longer_text_continues_from_its_last_block() -> None:
     model = model_of()
     one, other = (
         list(generate(model, prompt, 5, PLAIN, torch.Generator().manual_seed(2)))
@@ -111,7 +105,7 @@ def test_a_model_that_knows_nothing_needs_eight_bits() -> None:
     assert bits_per_byte(Dice(TINY), np.full(33, 97, np.uint8)) == pytest.approx(-np.log2(0.4), abs=1e-5)
 
 
-def test_a_training_learns(tmp_path: Path) -> None:
+def test_a_training_learns_within_its_time(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("The dog sees the cat. " * 200)
     text = TextBytes.read(tmp_path / "text", TINY.block)
     assert (len(text.training), len(text.held_out)) == (4180, 220)
@@ -123,9 +117,6 @@ def test_a_training_learns(tmp_path: Path) -> None:
     assert before > 7 and after < 1.5 < unigram_bits(text.held_out)
     rates = [line for line in lines if "bits per byte" in line and "bytes/s" in line and "s left" in line]
     assert len(rates) >= 4 and lines[-1].startswith("'")  # then a sample
-
-
-def test_a_time_limit_ends_a_training(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("abc " * 500)
     config = TrainingConfig(max_updates=10**6, max_minutes=0.5 / 60, update_tokens=16)
     assert 0 < train(model_of(), TextBytes.read(tmp_path / "text", TINY.block), config, 1, print) < 10**6

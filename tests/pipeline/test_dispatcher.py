@@ -45,7 +45,7 @@ def test_a_stream_gives_what_translate_gives_in_order(translator: Translator, ah
     assert list(map(text_of, translator.stream(texts, options=planner.context.options))) == expected
 
 
-def test_at_most_two_chunks_are_held(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_streams(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translator.dispatcher, "step_seconds", 0.0)  # results wait when the stream is closed
     reader = Reader()
     stream = translator.run_stream(greedy(translator), reader, ahead=10)
@@ -55,9 +55,6 @@ def test_at_most_two_chunks_are_held(translator: Translator, monkeypatch: pytest
         assert reader.read == 10 * (math.ceil(place / 10) + 1)  # the chunk of this place, and the next
     stream.close()  # type: ignore[attr-defined]
     assert not translator.engine.busy and not translator.dispatcher.busy
-
-
-def test_long_texts_make_short_chunks(translator: Translator) -> None:
     reader = Reader(texts=["the dog " * 90] * 500)
     tokens = len(translator.planner().context.encode(reader.texts[0].strip()))
     next(translator.run_stream(greedy(translator), reader, ahead=8))
@@ -83,7 +80,7 @@ def test_one_that_fails_is_a_value(translator: Translator, poison: str, monkeypa
     assert not translator.engine.busy
 
 
-def test_what_is_interrupted_leaves_nothing_behind(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_and_wrong_calls(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(engine: AnyEngine) -> None:
         raise KeyboardInterrupt
 
@@ -93,9 +90,6 @@ def test_what_is_interrupted_leaves_nothing_behind(translator: Translator, monke
             translator.translate_many(sentences(3))
     assert not translator.engine.busy
     assert translator.translate_many(sentences(1))[0].text
-
-
-def test_what_cannot_be_asked_for_is_said_at_once(translator: Translator) -> None:
     with pytest.raises(LanguageError):
         translator.stream([], source="xx")
     with pytest.raises(RequestError):

@@ -104,16 +104,13 @@ def test_attention_is_that_of_the_model(translator: Translator, small_model: Pat
         assert torch.allclose(weights, expected, atol=1e-3)
 
 
-def test_what_was_carried_across_is_linked_to_itself(translator: Translator) -> None:
+def test_links_of_copies_and_of_capitals(translator: Translator) -> None:
     text = "The {x} dog sees https://x.org/a 12 times 😀 {x}."
     translation = seen(translator, [text])[0]
     links = {(text[a:b], translation.text[c:d]) for (a, b), (c, d) in translation.sentences[0].links}
     assert {("{x}", "{x}"), ("https://x.org/a", "https://x.org/a"), ("😀", "😀")} <= links
     spans = {"{x}", "https://x.org/a", "😀"}
     assert all(one == other for one, other in links if one in spans or other in spans)
-
-
-def test_a_sentence_in_capitals_is_linked_as_in_small_letters(translator: Translator) -> None:
     small, capitals = (seen(translator, [text])[0] for text in ("The dog sees the cat.", "THE DOG SEES THE CAT."))
     assert capitals.text == small.text.upper()
     assert capitals.sentences[0].links == small.sentences[0].links != ()

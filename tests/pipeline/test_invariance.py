@@ -2,7 +2,6 @@
 
 import ctypes
 from dataclasses import asdict, replace
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,13 +11,12 @@ from mt.data.corpus import read_lines
 from mt.engine.backends.protocol import Dtype
 from mt.pipeline.results import ExplainOptions
 from mt.text.terms import Terms
-
-FROZEN = Path(__file__).resolve().parents[1] / "frozen"
+from tests.conftest import FROZEN
 
 
 @pytest.mark.parametrize(("dtype", "threads"), [(Dtype.FLOAT32, 1), (Dtype.INT8, 1), (Dtype.INT8, 2)])
 def test_translations_do_not_depend_on_their_neighbours(library: ctypes.CDLL, dtype: Dtype, threads: int) -> None:
-    translator = Translator.load(FROZEN / "model", "cpu", dtype, threads)
+    translator = Translator.load(FROZEN, "cpu", dtype, threads)
     beam = replace(translator.options, beam_size=5)
     terms = Terms((("hotel", "Gasthaus"), ("husband", "Gatte")))
     planners = [
@@ -31,7 +29,7 @@ def test_translations_do_not_depend_on_their_neighbours(library: ctypes.CDLL, dt
         translator.planner(options=replace(beam, beam_size=1), terms=terms),
         translator.planner(options=beam, explain=ExplainOptions(alignment=True)),
     ]
-    texts = [line.partition("\t")[0] for line in read_lines(FROZEN / "lines.tsv")]
+    texts = [line.partition("\t")[0] for line in read_lines(FROZEN.with_name("lines.tsv"))]
     texts = [text for text in texts if "hotel" in text][:3] + texts[:9]
     pairs = [(planner, text) for planner in planners for text in texts]
     alone = [translator.run(planner, [text])[0] for planner, text in pairs]

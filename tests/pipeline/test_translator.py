@@ -16,7 +16,7 @@ from mt.engine.backends.torch import SearchDecoder
 from mt.engine.scheduler import Limits
 from mt.errors import LanguageError, RequestError
 from mt.pipeline.translator import PUBLIC_NAMES, start_engine
-from tests.conftest import search_results, sentences
+from tests.conftest import ROOT, search_results, sentences
 
 
 def test_sentences_are_drawn_by_numbers_of_their_own(small_model: Path) -> None:
@@ -34,7 +34,6 @@ def test_sentences_are_drawn_by_numbers_of_their_own(small_model: Path) -> None:
     assert drawn == [draw([text])[0] for text in texts]
 
 
-ROOT = Path(__file__).resolve().parents[2]
 OPTIONS: Any = SearchOptions
 DOG, CAT = "The dog sees the cat.", "The cat hears the dog!"
 

@@ -63,7 +63,7 @@ def test_unknown_names_are_not_lost(starter: Translator) -> None:
         assert name in starter.translate(f"Take an {name} twice a day.", source="en", target=target).text
 
 
-def test_known_words_are_not_copied(starter: Translator) -> None:
+def test_known_words_and_terms_are_not_copied(starter: Translator) -> None:
     rows = [
         ("en", "de", "The train to Munich leaves at eight o'clock."),
         ("de", "en", "Ich habe meinen Schlüssel verloren."),
@@ -71,6 +71,10 @@ def test_known_words_are_not_copied(starter: Translator) -> None:
     ]
     for source, target, text in rows:
         assert [one.copied for one in starter.translate(text, source=source, target=target).sentences] == [()]
+    text = "The snorgwhump sees the door. Tom bought 3 flubbers."
+    with_term, without = starter.translate(text, source="en", target="de", glossary={"door": "Pforte"}).sentences
+    assert with_term.copied == () and "Pforte" in with_term.text
+    assert without.copied == ("flubbers",)
 
 
 def test_words_are_not_doubled(starter: Translator) -> None:
@@ -79,10 +83,3 @@ def test_words_are_not_doubled(starter: Translator) -> None:
     for source, text in rows:
         words = starter.translate(text, source=source, target="de" if source == "en" else "en").text.split()
         assert len(set(words)) == len(words)
-
-
-def test_a_sentence_with_a_term_has_no_copies(starter: Translator) -> None:
-    text = "The snorgwhump sees the door. Tom bought 3 flubbers."
-    with_term, without = starter.translate(text, source="en", target="de", glossary={"door": "Pforte"}).sentences
-    assert with_term.copied == () and "Pforte" in with_term.text
-    assert without.copied == ("flubbers",)

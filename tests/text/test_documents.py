@@ -23,16 +23,14 @@ ITALIC = "<w:rPr><w:i/></w:rPr>"
 BRACKETS = str.maketrans("", "", "⟨⟩")
 CATALOGUES = Path(__file__).parent / "catalogues"
 
+CHARACTERS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 PIECES = [
     *("# ", "> ", "- ", "1. ", "*", "`", "[a](b)", "\n", "\r\n", "word", "|", "    ", "~~", "<b>", "\\", "\t", "&amp;")
 ]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.xml"])
-@given(
-    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
-    | st.lists(st.sampled_from(PIECES)).map("".join)
-)
+@given(CHARACTERS | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_any_unchanged_text_is_rendered_byte_for_byte(name: str, text: str) -> None:
     content = text.encode("utf-8", "replace")
     with suppress(DocumentError):  # for example, the text is all code

@@ -115,7 +115,7 @@ Side = tuple[list[str], list[str], list[str], list[int]]
 @settings(max_examples=300)
 @given(st.tuples(TEXTS, TEXTS, SEPARATORS, ORDERS), st.tuples(TEXTS, TEXTS, SEPARATORS, ORDERS))
 @example(
-    (["ef", ",", "ab"], ["-", "cd"], ["", ""], [1, 2]), ([",", ",", "-"], ["cd", "ab", ","], [" ", " ", ""], [0, 1, 2])
+    (["ef", ",", "ab"], ["-", "cd"], [""] * 2, [1, 2]), ([",", ",", "-"], ["cd", "ab", ","], [" ", " ", ""], [0, 1, 2])
 )
 def test_a_repair_joins_no_words(match: Side, plain: Side) -> None:
     """Each word of a repaired target is a word of the match's target or of the model's translation."""

@@ -1,12 +1,10 @@
 """Items that translations preserve, with a small model whose translations of these texts are wrong in most words."""
 
 from collections import Counter
-from pathlib import Path
 
 from mt import Translator
 from scripts.attack.text_integrity.measure import item_cases, judge, sentence_cases
-
-FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
+from tests.conftest import FROZEN
 
 
 def test_translations_preserve_items() -> None:

@@ -71,9 +71,7 @@ def test_an_ordinary_sentence_leaves_no_doubt_in_any_case(all_languages: Languag
         assert first == language and probability > 0.6
 
 
-@pytest.mark.parametrize(
-    "text", ["", " \n", "12", "12:30", "3.14 %", "😀👍🏽", "...", "https://x.org/der/die", "@der_h"]
-)
+@pytest.mark.parametrize("text", ["", " \n", "12", "12:30", "3.14 %", "😀👍🏽", "...", "https://x.org/der", "@der_h"])
 def test_where_nothing_tells_all_are_equal(two: LanguageDetector, text: str) -> None:
     assert two.detect(text) == [("en", 0.5), ("de", 0.5)]
 

@@ -363,12 +363,9 @@ def test_translations_are_mended(kind: str, languages: str, source: str, marked:
     assert MENDED[kind](source, translation, languages) == expected
 
 
-def test_kept_ranges_stay() -> None:
+def test_kept_ranges_and_other_amounts_stay() -> None:
     assert mend_numbers("take 1,234 for $2,500", "1,234 für $2,500", ("en", "de"), [(5, 10)]) == "1,234 für $2.500"
     assert mend_ranges("Open Mon-Fri", "Offen Mon-Fri", ("en", "de"), [(5, 12)]) == "Offen Mon-Fri"
     assert mend_names("on Tuesday", "on Tuesday", ("en", "de"), [(0, 10)]) == "on Tuesday"
-
-
-def test_amounts_of_money_are_converted_alone() -> None:
     text = "1,234.50 2.5% €5.50 3.20 EUR"
     assert mend_numbers(text, text, ("en", "de"), only_money=True) == "1,234.50 2.5% €5,50 3,20 EUR"

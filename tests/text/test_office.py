@@ -31,9 +31,6 @@ def test_translated_attributes_headers_and_inserted_files() -> None:
     assert translated["b.mht"] == INSERTED["b.mht"].replace("An old dog", "AN OLD DOG")
     header = capitals("a.xlsx", {"a.xml": PRINTED})["a.xml"]
     assert '>&amp;L&amp;"Arial,Bold"&amp;12R&amp;&amp;D NOW&amp;RPAGE &amp;P OF &amp;N<' in header
-
-
-def test_an_inserted_file_of_another_format_is_an_error() -> None:
     relations = INSERTED["word/_rels/document.xml.rels"].replace("a.htm", "a.rtf")
     members = {**INSERTED, "word/_rels/document.xml.rels": relations, "word/a.rtf": "{rtf1}"}
     with pytest.raises(DocumentError, match=r"contains word/a\.rtf, which Word inserts.*; accepted: such files in"):

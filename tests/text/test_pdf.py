@@ -82,16 +82,13 @@ def test_characters_of_a_line(stream: bytes, text: str) -> None:
     assert line.text == text
 
 
-def test_an_indent_and_a_gap_begin_a_paragraph() -> None:
+def test_paragraphs_and_running_titles() -> None:
     text = "The lines of this text are all of one length"
     lines = [PdfLine(text, 0, 72, 336, 700 - 14 * row, 12, False) for row in range(3)]
     indented = PdfLine(text, 0, 90, 354, 658, 12, False)
     below = PdfLine(text, 0, 72, 336, 620, 12, False)
     result = read_blocks(PdfText([*lines, indented, below], [PAGE]))
     assert [len(block.text) // len(text) for block in result] == [3, 1, 1]
-
-
-def test_running_titles_and_page_numbers_are_not_text() -> None:
     lines = []
     for page in range(4):
         lines.append(PdfLine("The title", page, 72, 120, 780, 9, False))

@@ -125,15 +125,12 @@ def test_sources_are_rewritten(kind: str, languages: str, marked: str) -> None:
     assert REWRITE[kind](NormalisedText(source), languages).text == expected
 
 
-def test_terms_stay_and_ranges_refer_to_the_original() -> None:
+def test_terms_stay_and_abbreviations_end_sentences() -> None:
     expanded = expand_abbreviations(NormalisedText("ca. 5 € MwSt. ca. 6"), "de", [(8, 13)])
     assert expanded.text == "etwa 5 € MwSt. etwa 6"
     assert expanded.original_range(15, 19) == (14, 17)
     assert unify_numbers(NormalisedText("15.30 Uhr 16.30 Uhr"), ("de", "en"), [(0, 9)]).text == "15.30 Uhr 16:30 Uhr"
     unified = unify_numbers(NormalisedText("At 5 p.m. we go"), ("en", "de"))
     assert (unified.original_range(3, 8), unified.normalised_range(10, 12)) == ((3, 9), (9, 11))
-
-
-def test_an_abbreviation_ends_a_sentence_before_certain_words() -> None:
     ends = [ends_with_abbreviation("5 Mio. ", follows, "de") for follows in ("3 ", "extra", "Euro")]
     assert ends == [True, True, False]

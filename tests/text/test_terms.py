@@ -14,6 +14,7 @@ GLOSSARY = (
     *(("man", "Herr"), ("old man", "Greis"), ("bicycle", "Drahtesel"), ("city", "Stadt"), ("box", "Kiste")),
     *(("Apple", "Apfel AG"), ("C++", "Cpp"), ("ice-cream", "Gefrorenes"), ("术语", "Terminus"), ("new", "neu")),
 )
+NUMBERS = [("quotes", "en", "plural"), ("angebots", "de", "any"), ("angebote", "de", "plural"), ("ženy", "cs", "any")]
 TERMS = Terms(GLOSSARY, ("Acme", "be bop"))
 
 
@@ -91,10 +92,7 @@ def test_forms_of_other_words() -> None:
     assert "raschem" in inflected_forms("rasch", "de") and {"ženy", "žen"} <= set(inflected_forms("žena", "cs"))
 
 
-@pytest.mark.parametrize(
-    ("form", "language", "expected"),
-    [("quotes", "en", "plural"), ("angebots", "de", "any"), ("angebote", "de", "plural"), ("ženy", "cs", "any")],
-)
+@pytest.mark.parametrize(("form", "language", "expected"), NUMBERS)
 def test_a_form_shows_its_number(form: str, language: str, expected: str) -> None:
     assert number_of_form(form, language).value == expected
 
@@ -149,7 +147,7 @@ def test_terms_stand_beside_nouns(source: str, term: str, expected: bool) -> Non
     assert not terms.is_beside_noun(match, source, "fr")
 
 
-def test_the_error_lists_all_problems() -> None:
+def test_the_error_lists_problems() -> None:
     pairs = (("", "x"), ("a", "b"), ("a", "c"), ("d" * (terms.LONGEST_TERM + 1), "e"), ("f", " "), ("g\nh", "i"))
     with pytest.raises(RequestError) as caught:
         Terms(pairs, ("a", "?"))
@@ -162,9 +160,6 @@ def test_the_error_lists_all_problems() -> None:
         "  - term 6, 'g\\nh', contains a line break, a tab or NUL; accepted: one line",
         "  - untranslated word 1, 'a', has the translations 'b' and none; accepted: one of them",
     ]
-
-
-def test_too_many_terms_and_too_many_problems() -> None:
     with pytest.raises(RequestError, match="20,001"):
         Terms(tuple((f"a{number}", "b") for number in range(terms.MOST_TERMS + 1)))
     with pytest.raises(RequestError, match="and 80 more"):

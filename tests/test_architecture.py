@@ -93,13 +93,13 @@ CEILINGS = {
     "mt": 3_004,
     "service.access": 890,
     "service.glossaries": 451,
-    "service.http": 1_411,
+    "service.http": 1_402,
     "service.memories": 733,
     "service.parsers": 681,
     "service.routes": 2_700,
-    "service.translation": 2_002,
+    "service.translation": 2_001,
     "service.verbs": 355,
-    "service.workers": 2_422,
+    "service.workers": 2_414,
     "service": 2_393,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.

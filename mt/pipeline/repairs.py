@@ -17,6 +17,9 @@ NO_REPEAT_NGRAM = 3  # in the second search, which follows a repetitive translat
 _NAME_HANDICAP = 0.5  # difference of scores from which the words of a headline are names, which need their capitals
 _NEGATION_HANDICAP = 0.6  # difference of scores up to which a translation with a negation is better than one without
 _SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower case: longer ones often have names
+_SHORT_TEXT = 40  # characters
+_WORD = re.compile(r"[^\W\d_]+(?:['’-]\w+)*")
+_GENITIVE = re.compile(r"\b((?:(?:Mrs?|Ms|Dr|Mme|M)\.? )?[A-Z]\w+)['’]s ((?:[a-z]+ )?[a-z]+)\b")
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
 _NAME_WITHIN, _ENDING = re.compile(r"(?<=[a-zà-ÿ,] )[A-Z][a-zà-ÿ]{3,}\b"), 2
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
@@ -56,6 +59,31 @@ async def decode_in_lower_case(
     if len(words) < len(text.split()) or not copied.isdisjoint(words):
         return decoded
     return again[0]
+
+
+async def decode_with_all_words(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode a short English text again whose translation has lost the verb, or has kept `Smith's cat`.
+
+    `Buy milk` became `Milch`. The first word of a text of two or three words is read in lower case, and the genitive as
+    `the cat of Smith`. Return the result if it has more words, or no genitive.
+    """
+    text, written, languages = decoded.variant.text, decoded.best.text, (context.source, context.target)
+    if primary_language(languages[0]) != "en":
+        return decoded
+    count, is_genitive = len(_WORD.findall(written)), languages[1].startswith("fr") and _GENITIVE.search(written)
+    if is_genitive:
+        other = _GENITIVE.sub(r"the \2 of \1", text)
+    elif len(text) <= _SHORT_TEXT and count < len(_WORD.findall(text)) <= _SHORT_HEADLINE and text[1:].islower():
+        other = text[0].lower() + text[1:]
+    else:
+        return decoded
+    again, _ = await decode_variants(
+        [context.variant(other, (), ())] if other != text else [], context, context.options
+    )
+    if not again or lost_copies(again[0]):
+        return decoded
+    new = again[0].best.text
+    return again[0] if (not _GENITIVE.search(new) if is_genitive else len(_WORD.findall(new)) > count) else decoded
 
 
 async def decode_otherwise(variant: SourceVariant, context: SentenceContext, lost: Set[str]) -> DecodedVariant | None:

@@ -12,6 +12,7 @@ from mt.pipeline.driver import DecodeCall
 from mt.pipeline.repairs import (
     decode_in_lower_case,
     decode_otherwise,
+    decode_with_all_words,
     decode_with_negation,
     decode_with_spaced_slashes,
     decode_without_blanks,
@@ -245,6 +246,7 @@ async def _translate_variants(
             decoded = await decode_otherwise(variant, context, set()) or decoded
         if not (decoded.variant.kept or decoded.variant.terms):
             decoded = await decode_with_spaced_slashes(decoded, context)
+            decoded = await decode_with_all_words(decoded, context)
     alternatives = await restore(decoded, context)
     if not context.options.sample:
         alternatives = await replace_guesses(decoded, alternatives, context)

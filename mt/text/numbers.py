@@ -84,6 +84,7 @@ _DAYS_OF_MONTH = {  # 3.–5. Mai and May 3–5 within a sentence
 _DAY_AND_HOURS = re.compile(  # Mon–Sat, 7–19 h, but not: it takes 7–19 h
     r"\b((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.?[,:]? )(\d\d?) ?[-–] ?(\d\d?) ?h(?!\w)"
 )
+_CLOCK_TIME, _SPACED_HOUR = re.compile(r"(?<![\w:.–-])\d\d?:[0-5]\d(?![\w:–-])"), re.compile(r"\d h \d\d(?!\d)")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED = map(re.compile, read_tables("numbers.toml")["patterns"].values())
 
@@ -197,6 +198,11 @@ def mend_numbers(
         if languages[1].startswith("en"):
             ending = {"1": "st", "2": "nd", "3": "rd"}
             translation = _ORDINAL.sub(lambda match: match[1] + ending.get(match[2], "th"), translation)
+        if languages[1].startswith("fr") and _SPACED_HOUR.search(translation):  # entre 9 h 00 et 12:00
+            times = set(_CLOCK_TIME.findall(source))
+            translation = _CLOCK_TIME.sub(
+                lambda at: at[0].replace(":", " h ") if at[0] in times else at[0], translation
+            )
     translation = _localise(source, translation, languages, only_money)
     texts_in_order = iter(stay)
     return re.sub(_ONE, lambda match: next(texts_in_order), translation) if stay else translation

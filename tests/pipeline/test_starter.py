@@ -30,6 +30,17 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("fr-de", "Boucher a gagné.", ".*Boucher.*"),
         ("en-de", "The variable will serve as a reference to each element in `customers`.", ".*`customers`.*"),
         ("en-de", 'Use `git commit -m "message"` to save your work.', '.*`git commit -m "message"`.*'),
+        # given names, which the model translates, and ranges, of which it doubled the codes and days
+        ("en-de", "Tom, Mary and John", "Tom, Mary und John"),
+        ("de-en", "Uwe hat Jürgen gesehen.", ".*Uwe.*Jürgen.*"),
+        ("en-fr", "The rooms A1–A4 are occupied.", r"[^0-9]*A1–A4[^0-9]*"),
+        ("en-de", "The shop is open Mon-Fri.", r"Der Laden ist in Mo–Fr geöffnet\."),
+        ("de-en", "Das Massaker von Adana ereignete sich im April.", r"(?!.*Adana.*Adana).*Adana.*"),
+        # lost words
+        ("en-fr", "Mrs. Smith's cat", ".* de Mme Smith"),
+        ("en-de", "Buy eggs", r"\S+ \S+"),
+        ("de-en", "Wir fahren nach 10827 Berlin.", ".* to 10827 Berlin.*"),
+        ("de-en", "Ein Tank mit 1,8 l", ".* 1.8 l"),
     ],
 )
 def test_translations(starter: Translator, direction: str, text: str, expected: str) -> None:

@@ -95,6 +95,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "12 Euro", "$12"),
         ("de en", "50¢ Rabatt", "0.50 $ off"),
         ("en fr", "at 10:00", "à 10 h ⟨000→00⟩"),
+        ("en fr", "between 9:00 and 12:00, 3:15:00", "entre 9 h 00 et ⟨12:00,→12 h 00,⟩ 3:15:00"),
+        ("en fr", "at 9:00 or 12:00", "à 9:00 ou 12:00"),
         ("de en", "`$x` 12 €", "`$x` ⟨$12→€12⟩"),
     ],
     "prohibitions": [

@@ -179,7 +179,13 @@ class _Placement:
             if j in inside_units:
                 best = max(best, (total - lowest, j + 1 - start, start))
         good = [j for j in range(best[2], best[2] + best[1]) if weights[j] > 0] or [best[2], best[2] + best[1] - 1]
-        return best[0], range(good[0], good[-1] + 1)
+        return best[0], self._within_quotes(mark, range(good[0], good[-1] + 1))
+
+    def _within_quotes(self, mark: Mark, span: range) -> range:
+        """Return the units of a span before a quotation mark, which a mark without one does not enclose."""
+        if mark.end - mark.begin > MAX_RUN or '"' in self.units.kinds(mark.begin, mark.end):
+            return span
+        return range(span.start, next((j for j in span if self.units.kind(j) == '"'), span.stop))
 
     def _taken_by(self, mark: Mark, siblings: Sequence[int]) -> int | None:
         """Return the first placed mark in `siblings` that encloses a translation of a word of `mark`, or None.

@@ -67,12 +67,16 @@ def write_names(source: str, translation: str) -> str:
 
 def _given_names(source: str, translation: str) -> Iterator[tuple[str, list[re.Match[str]]]]:
     """Yield the given names of a source that its translation lacks, without those that languages translate."""
-    names = read_words("names.toml")
-    for name in names["given"].difference(names["doubtful"]).intersection(_CAPITALISED.findall(source)):
+    for name in _certain_names().intersection(_CAPITALISED.findall(source)):
         if name not in translation:
             places = [*re.finditer(rf"(?<![\w.@'’/-]){name}(?![\w@/-]|\.\w)", source)]
             if places and not any(map(_is_translated, places)):
                 yield name, places
+
+
+@cache
+def _certain_names() -> frozenset[str]:
+    return read_words("names.toml")["given"] - read_words("names.toml")["doubtful"]
 
 
 def _is_translated(name: re.Match[str]) -> bool:

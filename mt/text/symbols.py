@@ -26,6 +26,7 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg
     r"|[^\W\d_]+"
 )
 _WORDS_OF_TEXT = re.compile(r"(?<=\d)[ \u00a0\u202f]?(\S*\w)|(?<= )\S*\w")
+_BEFORE_UNIT = re.compile(r"\d[ \u00a0\u202f][^\W\d_]")  # a fast test
 _SPACED_DEGREE, _TIGHT_DEGREE = re.compile(r"\d[ \u00a0\u202f]°[CF]"), re.compile("(?<=\\d)(?=°[CF])")
 _LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separators
 _HINT = re.compile(r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))")  # a fast test: most sentences have no symbols
@@ -54,7 +55,7 @@ def lost_symbols(source: str, translation: str) -> list[Range]:
 
 def write_units(source: str, translation: str) -> str:
     """Return a translation with the units that its numbers lack, as in `Ein Tank von 1,8.`, and their spaces."""
-    for match in _SYMBOL.finditer(source) if _HINT.search(source) and " " in source else ():
+    for match in _SYMBOL.finditer(source) if _BEFORE_UNIT.search(source) else ():
         if match["unit"] and not match["first"] and match["unit"] not in _WORDS_OF_TEXT.findall(translation):
             number = "[.,]".join(map(re.escape, re.split("[.,]", match["last"])))
             bare = re.compile(rf"(?<![\d.,]){number}(?=[.,;:!?)]*(?:\s*\Z|[,;:)] ))")

@@ -167,6 +167,15 @@ class InFlight:
         return [[text.text for text in call.texts] for call in self.models.calls]
 
 
+async def test_one_text_does_not_wait_for_anothers_many() -> None:
+    flight = InFlight()
+    many, one = await flight.begin("a", "b", "c", calls=1), await flight.begin("b", calls=2)
+    as_many = await flight.begin("c", "a", "d", calls=3)
+    flight.models.opened.set()
+    assert [texts_of(await each) for each in (many, one, as_many)] == [["A", "B", "C"], ["B"], ["C", "A", "D"]]
+    assert flight.texts == [["a", "b", "c"], ["b"], ["d"]]
+
+
 async def test_anothers_deadline_is_not_mine() -> None:
     flight = InFlight(WordModels(errors=[DeadlineExceeded()]))
     one = await flight.begin("a", calls=1, deadline=time.monotonic() + 60)

@@ -9,6 +9,7 @@ import torch
 import yaml
 
 from mt.errors import ModelError
+from mt.interop.mapping import Row, find_misplaced
 from mt.interop.origin import load_pickle, named_tensors, parse_yaml, shown
 
 REBUILD = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n"
@@ -61,3 +62,16 @@ def test_errors_show_the_beginning_of_a_value() -> None:
     assert shown({"en": 60}) == "{'en': 60}" and shown(0.5) == "0.5" and shown(None) == "None"
     assert shown(argparse.Namespace(a=value)) == "of type Namespace"
     assert len(shown("x" * 10**6)) == 60
+
+
+def test_all_that_has_no_place_is_named() -> None:
+    table = [Row(("q", "k"), ("qk",)), Row(("embedding",), ("input", "output"))]
+    table += [Row(("q",), ("qk",)), Row(("gone",), ("nowhere",))]
+    assert sorted(find_misplaced(table, ("q", "k", "embedding", "extra"), ("qk", "input", "output", "empty"))) == [
+        "empty of the target model gets no weight",
+        "extra of the source model has no counterpart",
+        "gone is missing in the source model",
+        "nowhere is missing in the target model",
+        "q of the source model is used 2 times",
+        "qk of the target model is set 2 times",
+    ]

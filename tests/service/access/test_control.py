@@ -1,8 +1,9 @@
 """Rates and quotas: what the gate lets through, and what is left of it after a restart."""
 
 import asyncio
+import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -246,6 +247,15 @@ async def test_a_write_that_fails_is_tried_again(database: Database, access: Acc
     database.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
     assert await spend(access, secret, 1) == 15
     assert written(database, key) == 15
+
+
+async def test_usage_is_written_although_the_database_is_locked_at_the_end(tmp_path: Path) -> None:
+    with Database.open(path := tmp_path / "service.db") as database, closing(sqlite3.connect(path)) as other:
+        secret, key = made(database)
+        other.execute("BEGIN IMMEDIATE")
+        asyncio.get_running_loop().call_later(1, other.rollback)
+        assert await spend(AccessControl(database), secret, 4) == 12
+        assert written(database, key) == 12
 
 
 async def test_characters_charged_during_a_write(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,6 +219,9 @@ async def test_usage_outlives_the_service_and_two_services_add_up(tmp_path: Path
         assert database.run_sync(lambda connection: read_usage(connection, key.id, "1999-12")) == 0
         await asyncio.gather(spend(AccessControl(database), secret, 10), spend(AccessControl(other), secret, 20))
         assert await spend(AccessControl(database), secret, 0) == 111
+        async with (later := AccessControl(database)).open():
+            await later.refund(f"key:{key.id}", time.time(), 100)  # an earlier process charged them
+        assert await spend(AccessControl(database), secret, 0) == 11
 
 
 async def test_two_services_share_a_quota(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.cuda import GraphBatch, GraphDecoder
 from mt.engine.backends.static_batch import GraphLimits
+from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.kernels.cuda.graphs import CudaGraphs, Eager
 from mt.model.transformer import Transformer
-from tests.decoding.reference import decode
+from tests.decoding.reference import decode, drain
 from tests.hypotheses import assert_same
 from tests.recording import Recording
 
@@ -160,6 +161,74 @@ def test_sentences_outgrow_their_static_batch(decoders: Build, options: SearchOp
     keys = [key for _, key in decoder.pool.programs]
     assert len({key.slots for key in keys}) > 1 and {key.width for key in keys} == {32, 64}
     assert_plain(found, model, requests)
+
+
+@pytest.mark.parametrize(("length", "columns"), [(40, 128), (130, 160)])
+def test_long_translations_fill_their_columns(decoders: Build, length: int, columns: int) -> None:
+    model = tiny(max_length=length if length > 64 else 64)
+    options = replace(PLAIN, min_length=length, max_length=length, max_length_offset=200)
+    requests = ask([((5, 6, 3), options, ()), ((7, 3), replace(options, min_length=0), ())])
+    decoder = decoders(model)
+    found = run(decoder, [requests], gap=1, drop=lambda step: False)
+    assert [static.shape.columns for _, static in decoder.pool.lent] == [columns]
+    assert len(found[0][0].tokens) == length - 1
+    assert_plain(found, model, requests)
+
+
+def finished(batch: GraphBatch, count: int) -> dict[int, list[Hypothesis]]:
+    """What `count` sentences of a batch find, by their places."""
+    found: dict[int, list[Hypothesis]] = {}
+    while len(found) < count:
+        places = batch.advance()
+        found.update(zip(places, batch.results(places), strict=True))
+    return found
+
+
+def test_two_batches_that_have_begun_become_one(decoders: Build) -> None:
+    model = tiny()
+    requests = ask([(source, PLAIN, ()) for source in sources(5, longest=12)])
+    decoder = decoders(model)
+    first, second = begin(decoder, requests[:2]), begin(decoder, requests[2:])
+    assert [first.advance() for _ in range(6)] == [[]] * 6
+    assert [second.advance() for _ in range(2)] == [[]] * 2
+    first.extend(second)
+    del second
+    assert_plain(finished(first, 5), model, requests)
+
+
+def test_samples_are_drawn_by_the_reference() -> None:
+    model, options = tiny(), replace(GREEDY, sample=True, n_best=3, seed=5)
+    decoder = GraphDecoder(model, SpecialIds(), CPU, limits=SMALL)
+    requests = ask([(source, options, ()) for source in sources(3)])
+    assert decoder.cost(requests[0]) > decoder.cost(ask([((5, 3), GREEDY, ())])[0])
+    results = drain(Engine(decoder), requests)
+    assert_plain({id: result.hypotheses for id, result in results.items()}, model, requests)
+
+
+def test_scores_that_are_not_finite_stay_with_their_sentence(decoders: Build) -> None:
+    model = tiny(tie_source=False)
+    with torch.no_grad():
+        model.get_parameter("source_embedding.tokens.weight")[49] = torch.nan
+    requests = ask([(source, PLAIN, ()) for source in ((5, 49, 3), (5, 6, 7, 3), (8, 9, 3), (4, 3))])
+    found = run(decoders(model), [requests[:2], requests[2:3], requests[3:]], gap=9)  # the third takes the slot
+    assert found[0] == []
+    assert_plain(found, model, requests)
+
+
+def test_cancelled_sentences_leave_nothing_behind(decoders: Build) -> None:
+    model = tiny()
+    requests = ask([(source, PLAIN, ()) for source in sources(4)])
+    decoder = decoders(model)
+    batch = begin(decoder, requests)
+    batch.select([0, 1, 2])  # before the first step, 3 gets no slot
+    for _ in range(3):
+        assert batch.advance() == []
+    batch.select([2, 0])  # 1 is given up, the others change places
+    batch.extend(begin(decoder, requests[3:]))
+    found = finished(batch, 3)
+    assert_plain(
+        {number: found[place] for place, number in enumerate((2, 0, 3))}, model, [requests[n] for n in (0, 2, 3)]
+    )
 
 
 arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1, max_size=5)

@@ -133,6 +133,7 @@ def test_ranges_are_mapped_and_kept() -> None:
     assert NORMALISER.normalise("\u00ad").original_range(0, 0) == (0, 0)
     text = "a\u00a0b <a\u00a0\ufb01> c\u00a0d"
     begin, end = text.index("<"), text.index(">") + 1
+    assert NORMALISER.normalise(text, [(begin, end)]).text == "a b <a\u00a0\ufb01> c d"
     normalised = NORMALISER.normalise(text, [(begin, end), (begin, begin + 1)])
     assert normalised.text == "a b <a\u00a0\ufb01> c d"
     assert normalised.original_range(4, 9) == (begin, end)

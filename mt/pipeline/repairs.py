@@ -21,7 +21,7 @@ _SHORT_TEXT = 40  # characters
 _WORD = re.compile(r"[^\W\d_]+(?:['’-]\w+)*")
 _GENITIVE = re.compile(r"\b((?:(?:Mrs?|Ms|Dr|Mme|M)\.? )?[A-Z]\w+)['’]s ((?:[a-z]+ )?[a-z]+)\b")
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
-_NAME_WITHIN, _ENDING = re.compile(r"(?<=[a-zà-ÿ,] )[A-Z][a-zà-ÿ]{3,}\b"), 2
+_NAME_WITHIN, _ENDING = re.compile(r"\b[a-zà-ÿ]+,? ([A-Z][a-zà-ÿ]{3,})\b(?! [A-Z])"), 2
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
 
@@ -142,9 +142,9 @@ def _lost_unknown_names(source: str, translation: str, context: SentenceContext)
         return []
     written = translation.casefold()
     return [
-        name.span()
+        name.span(1)
         for name in _NAME_WITHIN.finditer(source)
-        if name[0][:-_ENDING].casefold() not in written and not context.known_pieces(name[0])
+        if name[1][:-_ENDING].casefold() not in written and not context.known_pieces(name[1])
     ]
 
 

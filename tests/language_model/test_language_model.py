@@ -103,6 +103,8 @@ def test_a_model_that_knows_nothing_needs_eight_bits() -> None:
     text = np.random.default_rng(1).integers(0, 256, 100, np.uint8)
     assert bits_per_byte(model, text) == pytest.approx(8, abs=1e-5)
     assert bits_per_byte(Dice(TINY), np.full(33, 97, np.uint8)) == pytest.approx(-np.log2(0.4), abs=1e-5)
+    dropped = LanguageModel(TINY.model_copy(update={"dropout": 0.5})).train()
+    assert bits_per_byte(dropped, text) == bits_per_byte(dropped, text) and dropped.training
 
 
 def test_a_training_learns_within_its_time(tmp_path: Path) -> None:

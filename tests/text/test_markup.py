@@ -216,7 +216,7 @@ def test_options_of_xml(options: MarkupOptions, segments: list[str]) -> None:
 
 
 def test_xml_preserves_unknown_entities_and_cdata() -> None:
-    source = '<?xml version="1.0"?><!DOCTYPE d [<!ENTITY a "<b>">]><d>one &a; two<![CDATA[ <b> & ]]></d>'
+    source = '<?xml version="1.0"?><!DOCTYPE d [<!ENTITY a "<b>">]><d>one &a; two<?pi 1 > <b>0?><![CDATA[ <b> & ]]></d>'
     document = parse_xml(source)
     assert [segment.text for segment in document.segments] == ["one &a; two"]
     written = source.replace("one", "EINS").replace("two", "&lt; ZWEI")

@@ -287,6 +287,7 @@ def test_kept_ranges_become_whole_words_and_include_spans() -> None:
     assert [span.text for span in kept] == ["Acmes", "see 12 and", "foo@bar.org"]
     assert [span.kind for span in kept] == [SpanKind.KEPT, SpanKind.KEPT, SpanKind.OPAQUE]
     assert lost_spans(kept[:1], "Acmes und Acmes") == [] and lost_spans(kept[:1], "Acme") == [kept[0]]
+    assert lost_spans(find_spans("+ and -", [(0, 1), (6, 7)]), "+-") == []
 
 
 @given(st.text())

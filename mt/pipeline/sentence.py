@@ -39,10 +39,7 @@ from mt.text.clauses import clause_ranges
 from mt.text.hours import translate_line
 from mt.text.measures import read_measure
 from mt.text.phrases import MOST_CHARACTERS
-from mt.text.segment import TextPart
-from mt.text.symbols import ONE_UNIT
-from mt.text.terms import without_copies
-from mt.text.typography import (
+from mt.text.quotations import (
     ALL_QUOTES,
     QUOTES,
     copied_quotations,
@@ -50,6 +47,9 @@ from mt.text.typography import (
     quote_words,
     write_quotations,
 )
+from mt.text.segment import TextPart
+from mt.text.symbols import ONE_UNIT
+from mt.text.terms import without_copies
 
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
 _MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one

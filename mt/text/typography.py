@@ -4,14 +4,15 @@ Models read and write ordinary spaces in place of no-break spaces and line break
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 
 from mt.languages import primary_language
-from mt.text.alignment import Range, with_edits
+from mt.text.alignment import Range
 from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, NormalisedText
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
+from mt.text.quotations import STRAIGHT_QUOTE, pair_quotes, write_speech_marks
 from mt.text.word_tables import read_tables
 
 NARROW_NO_BREAK_SPACE = "\u202f"
@@ -19,30 +20,14 @@ BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*{QUOTE_MARKS} *| {{3,}}")
 """Line breaks with the marks of quoted lines, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
-_SPACED_QUOTE, _QUOTED, _QUOTED_CODE, _QUOTATION, _END, _SLASH, _LITERAL, _SENTENCE_END = (
+_SPACED_QUOTE, _QUOTED, _QUOTED_CODE, _END, _SLASH, _LITERAL, _SENTENCE_END = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["typography"].values()
 )
-QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
-ALL_QUOTES = QUOTES | _SINGLE_QUOTES
-_MARKS_BESIDE = "".join(sorted(ALL_QUOTES)) + "’"
-_QUOTATIONS = [*map(re.compile, read_tables("patterns.toml")["quotations"].values())]
-_QUOTED_WORDS = re.compile(r"(?=.*[aeiouyäöüéèê])[^\W\d_A-Z]{2,}")
-_NESTED = re.compile(r"""([^"„“«»]*(["„«])[^"„“«»]+)["„“«]([^"„“”«»]+)["“”»]\s?([.!?]?)""")
-_SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“”«»],?|["“”«»],)\s+(?=[a-zß-ÿ])""")
-_WRITTEN_SPEECH = re.compile(
-    r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
-)
-_PRONOUN = re.compile(r"(?:Er|Sie|Wir|Es|He|She|They|We|It|Il|Elle|Ils|Elles|On|Nous)\b")
-_ASKED = re.compile(r"\A(ich|er|sie|wir|es) ([a-zäöüß]+)(?=[.,:]|\Z)")
-_CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
-_LONG_QUOTATION = 20  # characters of one that is translated with its marks
-_MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _IN_END = '.!?;…"“”»)]' + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LONGEST_END = 12
 _KNOWN_ENDS = frozenset('.;!?"“”»)]}')  # of a translation whose end may be mended, besides letters and digits
-_STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _QUOTES = ("„“", "„”", "“”", "«»")
 _OTHER_QUOTES = frozenset({"de-CH", "de-LI"})
 _CLOSING = frozenset(".,:;!?…\"'”’“»)]}。！？ ")
@@ -149,80 +134,6 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
     return re.sub('"', lambda match: next(marks), straight)
 
 
-def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -> list[Range]:
-    """Return the ranges of the quoted words of a source if its translation has fewer quotations. None is in `kept`.
-
-    Those of a source that has nothing else are lost, too: a model confuses the words of a list, and copies one word.
-    """
-    if ALL_QUOTES.isdisjoint(source):
-        return []  # a fast test
-    translation = _with_paired_quotes(source, translation)
-    opened = len(_STRAIGHT_QUOTE.findall(translation)) % 2 > source.count('"') % 2
-    surplus = 0  # quotations within other marks than those of the source
-    for quotation in _QUOTATIONS:
-        ranges = [match.span(1) for match in quotation.finditer(source)]
-        written = len(quotation.findall(translation)) - opened + surplus
-        if not any(map(str.isalnum, quotation.sub("", source))):
-            written = len(source) > _LONG_QUOTATION
-        elif is_nested(source) and written == len(ranges) == 1:
-            written = _count_pairs(translation) - 1 + len(_QUOTATIONS[1].findall(translation))
-        if _MOST_QUOTATIONS >= len(ranges) > written:
-            return [one for one in ranges if not any(begin < one[1] and one[0] < end for begin, end in kept)]
-        surplus = max(0, written - len(ranges))
-    return []
-
-
-def is_nested(source: str) -> bool:
-    """Return whether a source has a quotation within a quotation, in double marks of two kinds."""
-    return _count_pairs(source) == 2 and len(_QUOTATIONS[0].findall(source)) == 1
-
-
-def _count_pairs(text: str) -> int:
-    return sum(map(text.count, QUOTES)) // 2
-
-
-def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSpan] = ()) -> list[str]:
-    """Return the single quoted words in lower case that a model copied, as in `Sie sagten „no“`, without those of code.
-
-    `spans` are the protected spans of the source.
-    """
-    if any('"' in span.text or "'" in span.text for span in spans):
-        return []
-    quoted, written = ([text for one in _QUOTATIONS for text in one.findall(side)] for side in (source, translation))
-    words = {text.casefold() for text in quoted if _QUOTED_WORDS.fullmatch(text) and text not in _CODE_WORDS}
-    return [text for text in written if text.casefold() in words]
-
-
-def quote_words(source: str, translation: str, words: Iterable[str]) -> str:
-    """Return a translation with marks around the quoted words of its source if it has them once and without marks."""
-    translation = _with_paired_quotes(source, translation)
-    quoted = {match[1]: match[0][0] for quotation in _QUOTATIONS for match in quotation.finditer(source)}
-    for text in words:
-        if source.count(text) > 1 or (text in source and text not in quoted):
-            continue
-        ending = "[a-zäöüß]{0,2}" * text.islower()
-        before, after = rf"(?<![\w{_MARKS_BESIDE}])(?<![{_MARKS_BESIDE}]\s)", rf"(?!\w|\s?[{_MARKS_BESIDE}])"
-        places = [*re.finditer(rf"{before}{re.escape(text)}{ending}{after}", translation)]
-        if len(places) == 1:
-            mark = "'" if quoted.get(text) in _SINGLE_QUOTES or is_nested(source) else '"'
-            translation = with_edits(translation, [(*places[0].span(), f"{mark}{places[0][0]}{mark}")])
-    return translation
-
-
-def write_quotations(translation: str, words: Mapping[str, str]) -> str:
-    """Return a translation in which other words take the place of the quoted ones that are keys of `words`."""
-
-    def written(quoted: re.Match[str]) -> str:
-        if quoted[1] not in words:
-            return quoted[0]
-        first, last = ('"', '"') if quoted[0][0] in QUOTES else (quoted[0][0], quoted[0][-1])
-        return f"{first}{words[quoted[1]]}{translation[quoted.end(1) : quoted.end() - 1].strip()}{last}"
-
-    for quotation in _QUOTATIONS:
-        translation = quotation.sub(written, translation)
-    return translation
-
-
 def space_guillemets(source: str, translation: str, language: str) -> str:
     """Return a French translation with spaces inside its guillemets, unless the source has some without."""
     if primary_language(language) != "fr" or "«" not in translation or _TIGHT_GUILLEMET.search(source):
@@ -253,7 +164,7 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _DASH_AT_WORD.sub(" – ", translation)
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
-    translation = _with_speech_marks(source, _with_paired_quotes(source, translation), language)
+    translation = write_speech_marks(source, pair_quotes(source, translation), language)
     if source.count(";") == 1 and translation.count(", ") == 1 and "," not in source and ";" not in translation:
         translation = translation.replace(", ", " ; " if primary_language(language) == "fr" else "; ")
     translation = translation.replace("( ", "(") if "( " not in source else translation
@@ -276,41 +187,6 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     if end["closing"]:
         translation = _with_closing_mark(source, end, translation, language)
     return _with_final_mark(source, end, translation, language)
-
-
-def _with_paired_quotes(source: str, translation: str) -> str:
-    """Write the mark that a quotation lacks whose words are those of the source, as in `Boston"`."""
-    nested = None if QUOTES.isdisjoint(translation) else _NESTED.fullmatch(translation)
-    if nested and (is_nested(source) or len(_QUOTATIONS[1].findall(source)) == 1):  # she said "the word "yes".
-        closing = {"„": "“", "«": " »"}.get(nested[2], nested[2])
-        translation = f"{nested[1].rstrip()} '{nested[3].strip()}'{nested[4]}{closing}"
-    if translation.count('"') % 2 == 0:
-        return translation
-    for words in dict.fromkeys(_QUOTATION.findall(source)):
-        half = rf'(?<![\w"„“«]){re.escape(words)}"|"{re.escape(words)}(?![\w"”“»])'
-        translation = re.sub(half, f'"{words}"'.replace("\\", r"\\"), translation)
-    first = _QUOTATION.match(source)
-    if first and first.end() < len(source) and translation.count('"') == 1:  # "Hello, she says
-        translation = re.sub(r'\A("[^".,!?]+[.,!?])(?= )', r'\1"', translation)
-    return translation
-
-
-def _with_speech_marks(source: str, translation: str, language: str) -> str:
-    """Write the comma after direct speech that begins a text. What follows is no sentence, as in `„Wo?“ Er fragte.`."""
-    speech = _SPEECH.match(source) if source[:1] in QUOTES else None
-    written = _WRITTEN_SPEECH.match(translation) if speech else None
-    if not speech or not written:
-        return translation
-    begin, mark, closing, rest = written.groups()
-    rest = rest[:1].lower() + rest[1:] if _PRONOUN.match(rest) else rest
-    if not rest[:1].islower():
-        return translation
-    language = primary_language(language)
-    if language == "de":
-        rest = _ASKED.sub(r"\2 \1", rest)
-        return f"{begin}{mark}{closing}, {rest}"
-    comma = "," if not mark else ""
-    return f"{begin}{mark}{comma}{closing} {rest}" if language == "en" else f"{begin}{mark}{closing}{comma} {rest}"
 
 
 def _with_final_pause(source: str, translation: str, language: str) -> str:
@@ -364,7 +240,7 @@ def _unclosed(text: str, language: str) -> str:
     if opened == closed + 1:
         lost.append("“" if primary_language(language) == "de" else "”")
     lost += [" »"] * (count("«") == count("»") + 1)
-    lost += ['"'] * (len(_STRAIGHT_QUOTE.findall(text)) % 2)
+    lost += ['"'] * (len(STRAIGHT_QUOTE.findall(text)) % 2)
     return lost[0] if len(lost) == 1 else ""
 
 

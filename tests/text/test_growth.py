@@ -21,9 +21,10 @@ from mt.text.names import lost_names, write_names
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.places import postcodes
+from mt.text.quotations import lost_quotations
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words, write_units
 from mt.text.terms import Terms
-from mt.text.typography import lost_quotations, mend_marks, read_brackets
+from mt.text.typography import mend_marks, read_brackets
 from scripts.attack.payloads import SIZED_DOCUMENTS
 from tests.linear_time import Prepare, assert_linear
 

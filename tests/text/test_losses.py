@@ -10,10 +10,10 @@ from mt.text.names import lost_names
 from mt.text.negation import is_lost
 from mt.text.places import lost_places, postcodes
 from mt.text.protect import find_spans, lost_spans
+from mt.text.quotations import lost_quotations
 from mt.text.schedules import lost_dates, lost_days, lost_ranges
 from mt.text.symbols import damaged_words, lost_symbols, unknown_signs, unknown_words
 from mt.text.titles import lost_titled_names
-from mt.text.typography import lost_quotations
 
 FAMILY = "👩‍👩‍👧"
 KNOWN = frozenset("abcdefghijklmnopqrstuvwxyz")

@@ -1,13 +1,13 @@
 import pytest
 
-from mt.text import typography
+from mt.text import quotations, typography
 from mt.text.normalise import NormalisedText
 
 
 def test_other_words_are_quoted() -> None:
     words = {"Save": "Speichern", "No": "Nein", "I am": "ich bin"}
     expected = '"Speichern", "Nein." und ‘ich bin’, „x“ Save'
-    assert typography.write_quotations("“Save”, « No. » und ‘I am’, „x“ Save", words) == expected
+    assert quotations.write_quotations("“Save”, « No. » und ‘I am’, „x“ Save", words) == expected
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_other_words_are_quoted() -> None:
     ],
 )
 def test_copied_quotations(source: str, translation: str, copied: list[str]) -> None:
-    assert typography.copied_quotations(source, translation) == copied
+    assert quotations.copied_quotations(source, translation) == copied
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_breaks_stand_at_ends_of_sentences() -> None:
 )
 def test_marks_around_words(source: str, translation: str, expected: str) -> None:
     words = [word for word in ("new", "neu", "yes", "Faust") if word in source]
-    assert typography.quote_words(source, translation, words) == expected
+    assert quotations.quote_words(source, translation, words) == expected
 
 
 @pytest.mark.parametrize(

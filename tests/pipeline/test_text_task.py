@@ -408,7 +408,7 @@ def test_an_exception_in_a_sentence_is_the_problem_of_its_text() -> None:
 
 
 def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() -> None:
-    table = Table({"Go on.": ["weiter so."], "See it": ["x"], "Now": ["jetzt"]})
+    table = Table({"Go on.": ["weiter so."], "See it": ["sieh es"], "Now": ["jetzt"]})
     task = replace(table.planner(), sentences=False).task(" Go on. See it\n- Now\n*\n")
     first, second, third = task.take_calls()
 
@@ -419,7 +419,7 @@ def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() 
         return [report.text for report in new]
 
     reports: list[SentenceReport] = []
-    assert [finish(second), finish(first), finish(third)] == [[], ["Weiter so.", "x"], ["Jetzt"]]
+    assert [finish(second), finish(first), finish(third)] == [[], ["Weiter so.", "Sieh es"], ["Jetzt"]]
     translation = task.translation()
     assert "".join(report.before + report.text + report.after for report in reports) == translation.text
     assert [report.after for report in reports] == ["", "", "\n*\n"]

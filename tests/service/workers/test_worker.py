@@ -1,6 +1,7 @@
 """The messages of a worker, the turns of callers in it, and the processes that replace each other."""
 
 import asyncio
+import gc
 import pickle
 import shutil
 from collections import defaultdict
@@ -19,6 +20,7 @@ from mt.checkpoint import model_digest
 from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import Alternative, SentenceTranslation, Translation
+from mt.pipeline.text_task import TextTask
 from mt.text.terms import Terms
 from service.errors import InternalError
 from service.workers import messages as protocol
@@ -144,13 +146,14 @@ def test_a_text_is_withdrawn_while_it_is_planned(small_model: Path, monkeypatch:
     assert loop.busy
     loop.take([protocol.Cancel(1)])
     assert not loop.busy
-    loop.take([Translate(1, SourceText("The dog."), TranslateOptions(Direction("en", "de")))])
+    loop.take([Translate(1, SourceText("The dog."), TranslateOptions(Direction("en", "de")), report=True)])
     finished: list[FromWorker] = []
     while loop.busy:
         finished += [*loop.begin(), *loop.step()]
-    (answer,) = finished
-    assert isinstance(answer, protocol.TextDone)
+    progress, answer = finished
+    assert isinstance(progress, protocol.TextProgress) and isinstance(answer, protocol.TextDone)
     assert [sentence.source for sentence in answer.translation.sentences] == ["The dog."]
+    assert not any(isinstance(kept, TextTask) for kept in gc.get_referents(*vars(loop).values()))
 
 
 def test_a_tokenizer_that_breaks_on_a_text_is_no_end(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,12 @@ _LINKS, _WORDS, _PATTERNS = _TABLES["links"], _TABLES["lines"], _TABLES["line_pa
 _DASH = " ?[-–—] ?"
 _ANY_HOUR = "(?:2[0-4]|1\\d|0?\\d)"
 _HOUR = rf"(?:{_ANY_HOUR}[:.][0-5]\d|{_ANY_HOUR} ?h(?: ?[0-5]\d)?(?!\w)|{_ANY_HOUR}(?![\d:.]\d))"
-_EXACT_HOUR = rf"{_ANY_HOUR}(?::[0-5]\d(?: Uhr)?|[:.][0-5]\d Uhr| Uhr| ?h(?: ?[0-5]\d)?)(?!\w)"
+_EXACT_HOUR = rf"{_ANY_HOUR}(?::[0-5]\d(?: Uhr)?|[:.][0-5]\d Uhr| Uhr)(?!\w)"
+_FRENCH_HOUR = r"(?:1[3-9]|2[0-3]) ?h(?: ?[0-5]\d)?(?!\w)"
+_KEPT = rf"(?:\d\d?{_DASH}\d\d?(?: ?h)?|\d\d? ?h(?: ?[0-5]\d)?)(?!\w)"  # maybe scores or durations: 3-1, 8 h
 _TIME = re.compile(r"(\d\d?)(?:[:.h ]{1,3}(\d\d)(?!\d))?")
 _DAY_OF_MONTH = r"(?:3[01]|[12]\d|0?[1-9])"
-_NOON = 12
+_OPENS, _NOON = 6, 12
 _MOST_CHARACTERS = 200
 _DAYS_OF_WEEK = ("day", "short")
 _BEGINS = (*_DAYS_OF_WEEK, "sundays", "weekend", "weekdays", "holidays", "daily")
@@ -76,7 +78,7 @@ def _written(tokens: Sequence[re.Match[str]], source: str, target: str) -> str:
             new = _times(old, source, target)
         elif kind == "dates":
             new = _dates(old, source, target)
-        elif kind != "mark":
+        elif kind not in ("kept", "mark"):
             new = _WORDS[target][kind]
         is_joined = new == "–" or match[0] == "/"
         is_tight |= is_joined or (kind == "mark" and old not in "(/" and not (target == "fr" and old in ":;"))
@@ -109,8 +111,9 @@ def _length(language: str) -> int:
 def _times(text: str, source: str, target: str) -> str:
     """Return an hour, or a range of hours: `9–18 Uhr`, `9:00–18:00` and `9h–18h`."""
     times = [(int(hour), minute or "00") for hour, minute in _TIME.findall(text)]
-    if source == "en" and len(times) == 2 and ":" not in text and times[1][0] <= times[0][0] <= _NOON:  # 9-5
-        times[1] = (times[1][0] + _NOON, times[1][1])
+    first, last = times[0][0], times[-1][0]
+    if source == "en" and len(times) == 2 and ":" not in text and _OPENS <= first <= _NOON and 0 < last <= first:  # 9-5
+        times[1] = (last + _NOON, times[1][1])
     link = "–" if re.search(_DASH, text) else {"fr": " à "}.get(target, _LINKS[target])
     begin = f"{_WORDS[target]['from']} " if text[0].isalpha() else ""
     if target == "fr":
@@ -125,6 +128,8 @@ def _dates(text: str, source: str, target: str) -> str:
     first, last, *years = re.findall(r"\d+", text)
     name = next(new for new, old in zip(_MONTHS[target], _MONTHS[source], strict=True) if old.lower() in text.lower())
     link, year = "–" if re.search(_DASH, text) else _LINKS[target], "".join(f" {year}" for year in years)
+    if target == "fr" and first == "1":
+        first = "1er"
     if target == "en":
         return f"{name} {first}{link}{last}{',' * bool(year)}{year}"
     return f"{first}.{link}{last}. {name}{year}" if target == "de" else f"{first}{link}{last} {name}{year}"
@@ -139,10 +144,13 @@ def _token(language: str) -> re.Pattern[str]:
     link = rf"(?:{_DASH}| (?:{_PATTERNS[language]['link']}) )"
     end = {"de": r"\.", "en": r"(?:st|nd|rd|th)?", "fr": "(?:er)?"}[language]
     days = rf"{_DAY_OF_MONTH}(?:{end})?{link}{_DAY_OF_MONTH}{end}"
+    unsure = rf"(?:0?[0-5]{link}\d\d?|\d\d?{link}(?:0|(?:0?\d|1[01])(?= ?h)))(?! Uhr|[:.]?\d)"  # 2-3 h, and scores: 3-1
+    exact = rf"{_EXACT_HOUR}|{_FRENCH_HOUR}" if language == "fr" else _EXACT_HOUR
     dates = rf"(?:{months}) {days}|{days} (?:{months})" if language == "en" else rf"{days} (?:{months})"
     return re.compile(
         rf" *(?:(?P<dates>(?i:{dates})(?:,? [12]\d{{3}})?(?!\w))"
         rf"|(?P<day>(?i:{names})s?(?!\w))|(?P<short>(?i:{short})(?!\w)\.?)|{'|'.join(words)}"
-        rf"|(?P<times>(?:{_WORDS[language]['from']} )?{_HOUR}{link}{_HOUR}(?: Uhr)?(?!\w)|{_EXACT_HOUR})"
+        rf"|(?P<times>(?:{_WORDS[language]['from']} |(?!{unsure})){_HOUR}{link}{_HOUR}(?: Uhr)?(?!\w)|{exact})"
+        rf"|(?P<kept>{_KEPT})"
         rf"|(?P<link>[-–—]|(?:{_PATTERNS[language]['link']})(?!\w))|(?P<mark>[,:;/()]|\.\Z))"
     )

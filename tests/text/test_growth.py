@@ -152,7 +152,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),
     (postcodes, 5000, ["10827 ", "10827 B"]),
     (partial(write_units, translation="1.8 " * 50), 2000, ["1.8 l ", "5 °C "]),
-    (lambda text: translate_line(text, ("en", "de")), 50, ["Mon, ", "Mon 1-"]),
+    (lambda text: translate_line(text, ("en", "de")), 50, ["Mon, ", "Mon 1-", "Mon 8 h "]),
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),

@@ -31,8 +31,30 @@ from mt.text.hours import translate_line
         ("fr-de", "En semaine : 10 h à 12 h", "werktags: 10 bis 12 Uhr"),
         ("de-en", "3.-5. Mai", "May 3–5"),
         ("en-de", "May 3–5, 2025", "3.–5. Mai 2025"),
-        ("en-fr", "1st to 5th May", "1 au 5 mai"),
+        ("en-fr", "1st to 5th May", "1er au 5 mai"),
         ("fr-en", "1er-5 mai 2025", "May 1–5, 2025"),
+        ("de-fr", "1.–3. Mai", "1er–3 mai"),
+        ("de-fr", "11.-21. Mai", "11–21 mai"),
+        ("de-en", "Täglich 2 h", "daily 2 h"),
+        ("de-en", "Täglich 2-3 h", "daily 2-3 h"),
+        ("de-en", "Täglich 8–18 h", "daily 8:00–18:00"),
+        ("de-en", "Mo 8 h, Di 7 h 30", "Mon 8 h, Tue 7 h 30"),
+        ("de-en", "Mo 5-9 Uhr, Di 2–3 Uhr, Mi 5-9:30", "Mon 5:00–9:00, Tue 2:00–3:00, Wed 5:00–9:30"),
+        ("de-en", "Sa 3-1", "Sat 3-1"),
+        ("de-en", "Fr–Sa 22–4 Uhr", "Fri–Sat 22:00–4:00"),
+        ("en-de", "Sunday: 3 h", "Sonntag: 3 h"),
+        ("en-de", "Daily: 8-10 h", "täglich: 8-10 h"),
+        ("en-de", "Weekends 40 h", "am Wochenende 40 h"),
+        ("en-de", "Mon 8-12 h, Tue 14-16 h", "Mo 8–12 Uhr, Di 14–16 Uhr"),
+        ("en-de", "Fri-Sat 5-2", "Fr–Sa 5-2"),
+        ("en-de", "Sat 3-1, Sun 1-1", "Sa 3-1, So 1-1"),
+        ("en-de", "Mon 9-9, Tue 12-8, Wed 10-2", "Mo 9–21 Uhr, Di 12–20 Uhr, Mi 10–14 Uhr"),
+        ("en-de", "Mon 9-0", "Mo 9-0"),
+        ("en-fr", "Sat from 5 to 2", "sam. de 5h à 2h"),
+        ("fr-en", "Tous les jours 2 h", "daily 2 h"),
+        ("fr-en", "Lundi 8 h, mardi 7h30", "Monday 8 h, Tuesday 7h30"),
+        ("fr-en", "Lundi 14h30, mardi 24 h", "Monday 14:30, Tuesday 24 h"),
+        ("fr-en", "Lundi de 8 à 10 h, mardi 2-3 h", "Monday from 8:00 to 10:00, Tuesday 2-3 h"),
     ],
 )
 def test_lines(direction: str, line: str, expected: str) -> None:
@@ -45,10 +67,24 @@ def test_lines(direction: str, line: str, expected: str) -> None:
     [
         *(
             ("en-de", text)
-            for text in ("Sun", "sun, sea", "sat on", "Mon-Mon", "Friday 5", "closed", "9:00-17:00", "Sun-")
+            for text in (
+                "Sun",
+                "sun, sea",
+                "sat on",
+                "Mon-Mon",
+                "Friday 5",
+                "closed",
+                "9:00-17:00",
+                "Sun-",
+                "Sun 2 to 5",
+                "sun 3-1",
+            )
         ),
-        *(("de-en", text) for text in ("so bis di", "Mo-Di-Do", "Fr. 20-30", "Do it", "Mo, 5 Uhr früh", "so-so")),
-        *(("fr-en", text) for text in ("mer, mar", "Le mar. est là", "mar à mer")),
+        *(
+            ("de-en", text)
+            for text in ("so bis di", "Mo-Di-Do", "Fr. 20-30", "Do it", "Mo, 5 Uhr früh", "so-so", "so 2 h")
+        ),
+        *(("fr-en", text) for text in ("mer, mar", "Le mar. est là", "mar à mer", "mer 2 h")),
         ("en-it", "Mon-Fri"),
         ("it-en", "Mon-Fri"),
         ("en-de", "Mon, Tue, " * 50),

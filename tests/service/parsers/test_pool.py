@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from mt.text.documents import DocumentOptions
 from mt.text.markup import MarkupOptions, TranslatedSegment
@@ -70,8 +71,9 @@ async def test_an_operation_whose_process_is_killed_is_run_once_more(tmp_path: P
 )
 async def test_failures_do_not_reveal_the_input(operation: Callable[[Any], Any], argument: Any) -> None:
     with pool() as opened:
-        with pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):
+        with capture_logs() as events, pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):
             await opened.run("a", operation, argument)
+        assert [event["event"] for event in events] == ["parser failed"] and "secret" not in str(events)
         assert await opened.run("a", hostile.identity, 7) == 7
         assert (opened.counts.operations, opened.counts.exceeded, opened.counts.failed) == (2, 0, 1)
 

@@ -60,12 +60,15 @@ class DocumentStore:
         await self._database.write(write, owner)
         return stored
 
-    async def find(self, id: str) -> StoredContent:
-        """Return the content of a finished document. Raises: NotFound if it is deleted or unfinished."""
+    async def find(self, id: str, has_key: bool = False) -> StoredContent:
+        """Return the content of a finished document; `has_key` tells whether the caller has shown its document key.
+
+        Raises: NotFound if it is deleted or unfinished, or needs a key, as those of DeepL's API do.
+        """
 
         def read(connection: sqlite3.Connection) -> StoredContent:
-            query = "SELECT number, id, name, length(content) FROM documents WHERE id = ? AND done AND expires > ?"
-            row = connection.execute(query, (id, time.time())).fetchone()
+            query = "SELECT number, id, name, length(content) FROM documents WHERE id = ? AND done AND expires > ? "
+            row = connection.execute(f"{query} AND (? OR digest = x'')", (id, time.time(), has_key)).fetchone()
             if row is None:
                 raise NotFound(f"There is no file {shorten(id)}; files are deleted after a while")
             return StoredContent(*row)

@@ -107,7 +107,7 @@ async def result(
         raise InvalidRequest.listing(f"the document could not be translated: {document.error}")
     if not document.done:
         raise NotReady
-    content = await services.documents.find(document.id)
+    content = await services.documents.find(document.id, has_key=True)
     parts = services.documents.parts(content)
     return StreamingResponse(
         until_sent(parts, request, partial(document_jobs.remove, document.id)),

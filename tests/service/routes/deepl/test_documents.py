@@ -33,6 +33,7 @@ def test_a_memory_file_gets_the_language_of_the_target(client: deepl.DeepLClient
 def test_a_pdf_file_becomes_a_word_document(client: deepl.DeepLClient, raw: httpx.Client) -> None:
     handle = upload(client, PDF, filename="Ä.pdf", output_format="docx")
     client.translate_document_wait_until_done(handle)
+    assert raw.get(f"/download_file/{handle.document_id}").status_code == 404, "it needs its key"
     answer = raw.post(f"/v2/document/{handle.document_id}/result", data={"document_key": handle.document_key})
     name = "attachment; filename=\"_.pdf.docx\"; filename*=utf-8''%C3%84.pdf.docx"
     assert answer.headers["content-disposition"] == name

@@ -5,6 +5,7 @@ A job lives in memory, for an hour: it names a file to upload or to download, an
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -66,7 +67,10 @@ class MemoryJobs:
         self._jobs: TTLCache[str, MemoryJob] = TTLCache(MAX_JOBS, SECONDS)
 
     def add(self, job: MemoryJob) -> MemoryJob:
-        """Add a job. If its owner has too many, forget the oldest."""
+        """Add a job. If its owner has too many, forget the oldest; if there are too many, that of who has the most."""
+        if len(self._jobs) >= MAX_JOBS:
+            [(owner, _)] = Counter(one.owner for one in list(self._jobs.values())).most_common(1)
+            self._jobs.pop(self._of(owner)[0].id, None)
         owned = self._of(job.owner)
         for oldest in owned[: max(0, len(owned) + 1 - MAX_JOBS_PER_CALLER)]:
             self._jobs.pop(oldest.id, None)

@@ -17,7 +17,7 @@ from mt.languages import Direction
 from service.access.api_keys import list_keys, revoke_key
 from service.errors import NotFound
 from service.http.problems import MAX_MESSAGE
-from service.memories.jobs import MAX_JOBS_PER_CALLER, JobStatus, MemoryJob, MemoryJobs
+from service.memories.jobs import MAX_JOBS, MAX_JOBS_PER_CALLER, JobStatus, MemoryJob, MemoryJobs
 from service.memories.units import MemoryUnit
 from tests.service.application import Application
 
@@ -201,6 +201,14 @@ def test_the_oldest_jobs_of_a_caller_are_forgotten() -> None:
         with pytest.raises(NotFound):
             jobs.owned("me", forgotten.id)
     assert jobs.export("other", "m") is None
+
+
+def test_many_callers_do_not_evict_the_job_of_one() -> None:
+    jobs = MemoryJobs()
+    first = jobs.add(MemoryJob("first", "a.tmx", 1))
+    for number in range(MAX_JOBS + 20):
+        jobs.add(MemoryJob(f"caller {number // MAX_JOBS_PER_CALLER}", "a.tmx", 1))
+    assert jobs.owned("first", first.id) is first
 
 
 @pytest.fixture

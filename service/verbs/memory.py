@@ -187,5 +187,13 @@ def memory_table(memories: Sequence[dict[str, Any]]) -> Table:
     table = Table("id", "name", "owner", "languages", "units", "updated")
     for memory in memories:
         languages, units = f"{memory['source']}-{memory['target']}", f"{memory['units']:,}"
-        table.add_row(memory["id"], memory["name"], memory["owner"], languages, units, memory["updated"])
+        name = memory["name"]  # of a client: no control sequences
+        table.add_row(
+            memory["id"],
+            name if name.isprintable() else ascii(name),
+            memory["owner"],
+            languages,
+            units,
+            memory["updated"],
+        )
     return table

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import httpx
 
-from scripts.attack.target import ServiceProcess, percentile
-from tests.service.running import Sent, ask, connected, fresh, keep_asking, started
+from scripts.attack.target import ServiceProcess, percentile, sentence
+from tests.service.running import NUMBERS, Sent, ask, connected, keep_asking, started
 
 SOAK = float(os.environ.get("MT_SOAK_SECONDS", "600"))
 ALLOWED = 1_000_000  # bytes in that time
@@ -24,6 +24,11 @@ WARM_REQUESTS = 45_000  # fill the tokenizer's cache of 32,768 words, which take
 OVERLOAD = 60  # seconds; as many come before anything is measured: the queue is full, and the allocators at rest
 CAPACITY = 20  # seconds in which the capacity is measured, after as many in which the batches fill
 ANSWERED = 0.9  # of the requests that can be answered, when twice as many come
+
+
+def fresh() -> str:
+    """Return a text that nobody has sent before: the same one would be answered from the cache."""
+    return sentence(next(NUMBERS))
 
 
 async def ask_alone(url: str, q: str, sent: list[Sent]) -> None:

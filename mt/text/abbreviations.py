@@ -50,6 +50,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     "before_code": rf"{{}}(?<!\bet.al\.){_CODE}",
     "in_reference": rf"(?:(?<=[Ss]iehe )|(?<=[Vv]gl\. )|(?<=[Aa]uf )|(?<=see )|(?<=\()){{}}{_CODE}",
     "after_number": f"{_AFTER}{{}}",
+    "before_content": rf"{_AFTER}{{}}(?= (?:[a-zäöü]+e[mnrs]? )?[A-ZÄÖÜ])",  # 2 EL Öl, not Modell 5 EL
     "by_number": f"(?:{{}}{_BEFORE}|{_AFTER}{{}})",
 }
 _PREPOSITIONS = ("before_word", "before_long_word", "before_name")

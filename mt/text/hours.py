@@ -96,7 +96,7 @@ def _number(match: re.Match[str], language: str) -> int:
 
 
 def _day(match: re.Match[str], source: str, target: str, is_short: bool, is_range: bool) -> str:
-    name = _DAYS[target][_number(match, source)]
+    name = str(_DAYS[target][_number(match, source)])
     if is_short:
         name = name[: _length(target)] + "." * (target == "fr")
     elif match["day"] and match["day"][-1] == "s" and not is_range:

@@ -20,7 +20,8 @@ _UNITS = {  # by language: the forms of each unit, for one and for several
 _NUMBER = r"(?:\d{1,6}(?:[.,]\d{1,3})?|\d{1,3}/\d{1,3}|(?:\d{1,3} ?)?[¼-¾⅐-⅞])"
 _ONE = ("1", *"½¼¾⅓⅔", "1/2", "1/4", "3/4")
 _CONTENT = r"(?P<content>[^\W\d_][^\n.!?:;=]{0,80})"
-_SILENT = re.compile("[aeiouyâàéèêëîïôœ]|h(?:erb|uile|u[iî]tre|aricot)", re.IGNORECASE)  # here, h is silent
+_SILENT = re.compile("[aeiouâàéèêëîïôœ]|y(?![aeiou])|h(?:erb|uile|u[iî]tre)", re.IGNORECASE)  # here, h is silent
+_DECIMAL_MARK = re.compile(r"[.,](?=\d{1,2}\Z)")
 
 
 @dataclass(frozen=True)
@@ -49,19 +50,21 @@ def read_measure(sentence: str, source: str, target: str) -> Measure | None:
     match = _pattern(source).fullmatch(sentence)
     if not match or len(match["content"].split()) > MOST_WORDS:
         return None
-    amount = match["amount"]
+    amount, count = match["amount"], match["number"]
     for number, units in enumerate(_UNITS[source]):
         if match["unit"] in units:
-            amount = (
-                f"{match['number']} {_UNITS[target][number][match['number'] not in _ONE]}{' of' * (target == 'en')}"
-            )
+            is_one = count in _ONE
+            if source == "en" and not is_one and units.index(match["unit"]) % 2 == 0:
+                return None  # 3 glass bowls
+            amount = _DECIMAL_MARK.sub("." if target == "en" else ",", count)
+            amount = f"{amount} {_UNITS[target][number][not is_one]}{' of' * (target == 'en')}"
     return Measure(amount, match["content"], target, source == "de")
 
 
 @cache
 def _pattern(language: str) -> re.Pattern[str]:
     """Return a pattern of an amount with its unit, and of the content."""
-    units = [*chain(*_UNITS[language]), *_TABLES["international"].split()]
+    units = {*chain(*_UNITS[language]), *_TABLES["international"].split()} - {"livre", "livres"}  # books, too
     unit = "|".join(sorted(units, key=len, reverse=True))
     amount = rf"(?P<amount>(?P<number>{_NUMBER})[ \u00a0\u202f]?(?P<unit>{unit}))"
     return re.compile(rf"{amount}{_TABLES['of'][language]}(?!{_TABLES['others'][language]}){_CONTENT}")

@@ -41,13 +41,13 @@ def may_be_guess(word: str, language: str) -> bool:
 def mend_prohibitions(source: str, translation: str, languages: tuple[str, str]) -> str:
     """Return a translation with `darf nicht` or `must not` for prohibitions, if it has a verb for each duty."""
     language, target = map(primary_language, languages)
-    if target == "en" and language in _DUTIES and (no_duties := _NO_DUTIES[target].findall(translation)):
-        duties = list(_DUTIES[language].finditer(source))
-        are_prohibitions = len(duties) == len(no_duties) and all(duty["not"] is not None for duty in duties)
-        return _NO_DUTIES[target].sub("must not", translation) if are_prohibitions else translation
-    if target != "de" or language not in _DUTIES or not _DUTY.search(translation):
+    if language not in _DUTIES:
         return translation
     duties = [duty["not"] is not None for duty in _DUTIES[language].finditer(source)]
+    if target == "en" and all(duties) and len(duties) == len(_NO_DUTIES[target].findall(translation)):
+        return _NO_DUTIES[target].sub("must not", translation)
+    if target != "de" or not _DUTY.search(translation):
+        return translation
     verbs = list(_VERB.finditer(translation))
     if len(duties) != len(verbs):
         return translation

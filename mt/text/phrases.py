@@ -34,7 +34,7 @@ class Phrases:
         language, name = primary_language(source), ""
         row = self._rows.get((language, _key(text)))
         if (not row or _ANY_NAME.search(row[language])) and (name := titles.last_name(_MARKS.sub("", text), source)):
-            signs = {True: WOMAN, False: MAN}.get(names.is_woman(name), NAME), NAME
+            signs = {True: WOMAN, False: MAN, None: NAME}[names.is_woman(name)], NAME
             rows = (self._rows.get((language, _key(text.replace(name, sign)))) for sign in signs)
             row = next(filter(None, rows), None)
         found = _MARKS.sub("", row.get(primary_language(target), "")) if row else ""

@@ -21,6 +21,7 @@ _WRITTEN_SPEECH = re.compile(
 )
 _PRONOUN = re.compile(r"(?:Er|Sie|Wir|Es|He|She|They|We|It|Il|Elle|Ils|Elles|On|Nous)\b")
 _ASKED = re.compile(r"\A(ich|er|sie|wir|es) ([a-zäöüß]+)(?=[.,:]|\Z)")
+_LITERAL_CONTEXT = re.compile(_TABLES["quotation"]["literal_context"])
 _CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
@@ -65,7 +66,7 @@ def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSp
 
     `spans` are the protected spans of the source.
     """
-    if any('"' in span.text or "'" in span.text for span in spans):
+    if _LITERAL_CONTEXT.search(source) or any('"' in span.text or "'" in span.text for span in spans):
         return []
     quoted, written = ([text for one in _QUOTATIONS for text in one.findall(side)] for side in (source, translation))
     words = {text.casefold() for text in quoted if _QUOTED_WORDS.fullmatch(text) and text not in _CODE_WORDS}

@@ -29,6 +29,8 @@ _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\
 # A backtick between a space and a letter begins a code span and cannot end one.
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
 _FIELD_OF_FORM = "|".join(_TABLES["fields"])
+for _name in ("other_word", "field_word"):
+    _FIELD_OF_FORM = _FIELD_OF_FORM.replace(f"{{{_name}}}", _TABLES[_name])
 _TEMPLATE = (
     rf"{_CODE_SPAN}|(?<![\w*])\*(?:true|false|null)\*(?![\w*])|~~(?=\S)[^~\n]{{1,100}}(?<=\S)~~"
     rf"|{_FIELD_OF_FORM}|\[\[[\w .,:#()|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"

@@ -17,6 +17,8 @@ from mt.text.measures import read_measure
         ("de-en", "3 Stück USB-Kabel, weiß", "USB-Kabel, weiß", "3 pieces of USB-Kabel, weiß"),
         ("fr-en", "2 cuillères à soupe d'huile", "huile", "2 tablespoons of huile"),
         ("fr-de", "1/2 tasse de lait", "lait", "1/2 Tasse lait"),
+        ("de-en", "1,5 Liter Milch", "Milch", "1.5 litres of milch"),
+        ("en-fr", "0.5 litres of haricots", "haricots", "0,5 litres de haricots"),
     ],
 )
 def test_measures(direction: str, sentence: str, content: str, expected: str) -> None:
@@ -29,8 +31,21 @@ def test_measures(direction: str, sentence: str, content: str, expected: str) ->
     [
         *(("en-de", f"5 kg {rest}") for rest in ("in total", "are left.", "per day", "", "is too much", "(10 lb)")),
         *(("en-de", text) for text in ("cups of tea", "2 dogs", "2 cups of tea and milk for all of my friends")),
-        *(("de-en", sentence) for sentence in ("5 kg mehr", "3 Tassen sind leer", "2 m breit")),
-        ("fr-en", "2 tasses vides"),
+        *(
+            ("en-de", text)
+            for text in ("3 glass bowls", "2 can be used", "5 ml twice a day", "3 bottles empty", "5 kg max")
+        ),
+        *(
+            ("de-en", sentence)
+            for sentence in (
+                "3 Flaschen Wein bestellen",
+                "2 Flaschen Wein sind kaputt",
+                "5 kg mehr",
+                "3 Tassen sind leer",
+                "2 m breit",
+            )
+        ),
+        *(("fr-en", text) for text in ("2 tasses vides", "3 livres d'anglais", "5 cm de long")),
         ("en-it", "2 cups of tea"),
     ],
 )

@@ -109,7 +109,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("fr de", "Vous ne devez pas l'ouvrir.", "Sie ⟨müssen→dürfen⟩ es nicht öffnen."),
         ("en de", "You must not only go.", "Du musst nicht nur gehen."),
         ("en de", "It must never be opened.", "Es ⟨muss→darf⟩ nie geöffnet werden."),
-        ("fr de", "Tu ne dois plus fumer.", "Du ⟨musst→darfst⟩ nicht mehr rauchen."),
+        ("fr de", "Tu ne dois plus fumer.", "Du musst nicht mehr rauchen."),  # or a duty that has ended
+        ("fr en", "Il ne faut pas forcément venir.", "You don't have to come."),
         ("fr de", "Vous ne devez pas que payer.", "Sie müssen nicht zahlen."),
         ("fr en", "Il ne faut pas fumer.", "You ⟨don't have to→must not⟩ smoke."),
         ("fr en", "Tu n'es pas obligé de fumer.", "You don't have to smoke."),

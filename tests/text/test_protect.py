@@ -36,6 +36,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨1 < 2⟩ and ⟨x > 3⟩, ⟨€5⟩/month",
         "⟨*true*⟩ or ⟨*null*⟩ ⟨<<Name>>⟩ ⟨[FIRST_NAME]⟩ ⟨[YOUR NAME]⟩ [NOTE] ⟨<<a⟩ b ⟨c>>⟩",
         "Dear ⟨[Name]⟩, on ⟨[Order Date]⟩ ⟨[Ihre Kundennummer]⟩ [Name](⟨#x⟩) [Music] [the name]",
+        "⟨[Nom du client]⟩ [Price on request] [Telefon klingelt] [Email sent] ⟨[Product Image]⟩",
         "⟨20 °C⟩–⟨25 °C⟩, ⟨$10,000⟩-⟨$20,000⟩.",
         "⟨~ 20⟩ or ⟨±5⟩, ⟨5⟩ ± ⟨1⟩",
         "⟨¾⟩ cup, ⟨1½⟩ or ⟨2 ½⟩ hours, a½",

@@ -15,6 +15,8 @@ def test_other_words_are_quoted() -> None:
     [
         ('She said "no, thanks" and "no".', "Sie sagte „no, thanks“ und „no“.", ["no"]),
         ("« data »", "„Data“", ["Data"]),
+        ('Type "delete" to go on.', "Geben Sie „delete“ ein.", []),
+        ('The word "cat" is short.', "Das Wort „cat“ ist kurz.", []),
         ('They said "no".', "Sie sagten „nein“.", []),
         ("Das 'neue' Auto", "The 'neue' car", ["neue"]),
         ("He said 'no'.", "Er sagte „no“.", ["no"]),

@@ -187,13 +187,6 @@ def memory_table(memories: Sequence[dict[str, Any]]) -> Table:
     table = Table("id", "name", "owner", "languages", "units", "updated")
     for memory in memories:
         languages, units = f"{memory['source']}-{memory['target']}", f"{memory['units']:,}"
-        name = memory["name"]  # of a client: no control sequences
-        table.add_row(
-            memory["id"],
-            name if name.isprintable() else ascii(name),
-            memory["owner"],
-            languages,
-            units,
-            memory["updated"],
-        )
+        name = memory["name"] if memory["name"].isprintable() else ascii(memory["name"])  # of a client
+        table.add_row(memory["id"], name, memory["owner"], languages, units, memory["updated"])
     return table

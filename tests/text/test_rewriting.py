@@ -66,6 +66,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("de", "Roe v. Wade, 2020 v. 3 Jahren, Johann S. 25"),
         ("fr", "Selon Dupont et al. 2019, mon vol. 3 amis, un vol. 20 €, la SVP, dsl"),
         ("en", "2 ⟨tbsp.→tablespoons⟩ oil, 1 ⟨tsp→teaspoon⟩ salt"),
+        ("de", "100 EL-Wandler, Modell 5 EL."),
         ("de", "1 ⟨TL→Teelöffel⟩ Salz und 2 ⟨EL→Esslöffel⟩ Öl"),
         ("fr", "2 ⟨c. à s.→cuillères à soupe⟩ de sel"),
         ("en", "on ⟨Sun. or→Sunday or⟩ on ⟨Sat,→Saturday,⟩ on Sun Street, on Mon-Fri"),

@@ -16,7 +16,7 @@ from service.access.database import Database
 from service.memories.store import OPERATOR, list_all
 from service.program import check_page_memories
 from service.settings import Settings, SettingsError
-from service.verbs.memory import main
+from service.verbs.memory import main, memory_table
 
 
 @pytest.fixture
@@ -134,3 +134,8 @@ def test_the_service_starts_while_another_process_writes(database: Path, units: 
         check_page_memories(Settings(page_memories=("handbook",)), opened)
         with pytest.raises(SettingsError, match="accepted: handbook:\\n  - the operator has no memory 'house'"):
             check_page_memories(Settings(page_memories=("house",)), opened)
+
+
+def test_control_sequences_of_a_name_are_not_printed() -> None:
+    memory = {"id": "1", "name": "a\x1b[2Jb", "owner": "127.0.0.1", "source": "en", "target": "de", "units": 1}
+    assert list(memory_table([memory | {"updated": ""}]).columns[1].cells) == ["'a\\x1b[2Jb'"]

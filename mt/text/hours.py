@@ -32,6 +32,9 @@ _FRANCS = re.compile(r"Fr\. [^:U]*")  # an amount of money, not a Friday
 def translate_line(text: str, languages: tuple[str, str]) -> str | None:
     """Return the translation of a line of days and hours, or of a range of days of a month; None for another text."""
     source, target = map(primary_language, languages)
+    begin = text.lstrip(" ")[:2].lower()
+    if not (begin in _begins(source) or begin[:1].isdigit()):
+        return None  # a fast test
     if len(text) > _MOST_CHARACTERS or not {source, target} <= _WORDS.keys():
         return None
     tokens, place, pattern = list[re.Match[str]](), 0, _token(source)
@@ -133,6 +136,13 @@ def _dates(text: str, source: str, target: str) -> str:
     if target == "en":
         return f"{name} {first}{link}{last}{',' * bool(year)}{year}"
     return f"{first}.{link}{last}. {name}{year}" if target == "de" else f"{first}{link}{last} {name}{year}"
+
+
+@cache
+def _begins(language: str) -> frozenset[str]:
+    """Return the first two letters of the words of a language with which a line can begin."""
+    names = [*_DAYS.get(language, ()), *_MONTHS.get(language, ()), *_PATTERNS.get(language, {}).values()]
+    return frozenset(re.findall(r"\b\w\w", re.sub(r"\[\w(\w)\]", r"\1", " ".join(names)).lower()))
 
 
 @cache

@@ -15,6 +15,9 @@ _SEPARATOR, _BULLET, _TRAIL, _RECORD, _FIELD, _QUOTED_FIELD = (
 OPEN_ENDS = {name: re.compile(words) for name, words in read_tables("patterns.toml")["open_ends"].items()}
 _SEPARATORS = frozenset("|¦│║·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒")
 _BULLETS = frozenset("•·☐☑☒○◯●◉▲▼△▽◆◇■□▪▫‣①❶")
+_HINT = re.compile(  # a fast test
+    rf"[{re.escape(''.join(sorted(_SEPARATORS | _BULLETS | frozenset('[(*:!>»›/'))))}\"]|   "
+)
 _TYPED_BULLETS = ("[ ]", "[x]", "[] ", "( )", " * ", ": - ", ": – ", ": + ")
 _WORD, _NO_ITEM = re.compile(r"[^\W\d_]{2}"), re.compile(r"(?:and|et|oder|or|ou|und)\b|(?:à|bis|to)\W*\Z|[^=]*=")
 _NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
@@ -40,6 +43,9 @@ def split_items(paragraph: str, tables: Set[tuple[str, int]], language: str) -> 
     An item has two characters or more and does not begin in lower case, or is a cell of a row of a table, or a field of
     a record such as `"Red hat";7,50;red` of one of the `tables` of the text. Others are parts of a formula or command.
     """
+    if not tables and _HINT.search(paragraph) is None:
+        yield paragraph
+        return
     for mark, no_record in _NO_RECORD.items() if tables else ():
         if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
             yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)

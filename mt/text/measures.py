@@ -44,8 +44,10 @@ class Measure:
 
 def read_measure(sentence: str, source: str, target: str) -> Measure | None:
     """Return the amount, unit and content of a sentence in a source language; None for other sentences."""
+    if not sentence[:1].isnumeric():
+        return None
     source, target = primary_language(source), primary_language(target)
-    if not (sentence[:1].isnumeric() and {source, target} <= _UNITS.keys()):
+    if not {source, target} <= _UNITS.keys():
         return None
     match = _pattern(source).fullmatch(sentence)
     if not match or len(match["content"].split()) > MOST_WORDS:

@@ -12,6 +12,7 @@ from mt.text.word_tables import read_tables
 
 _LANGUAGES = ("en", "de", "fr")
 _POSTCODE = re.compile(r"(?<![\w.,/-])(?:[DF]-)?\d{5} (?=[A-ZÄÖÜ])")
+_TOWN_HINT = re.compile(r"\d\d{4} [A-ZÄÖÜ]")  # a fast test
 _TOWN_ENDINGS = "stadt|berg|burg|dorf|heim|hausen|bach|ingen|furt|brücken?|kirchen|feld|ville"
 _NEITHER_BEFORE, _AFTER = r"[\w'’.@/`-]", r"(?![\w@/-]|\.\w)"
 
@@ -38,7 +39,7 @@ def write_places(
 
 def postcodes(text: str) -> list[Range]:
     """Return the ranges of postcodes with their towns, such as `10827 Berlin`, which stay."""
-    return [match.span() for match in _town().finditer(text)] if _POSTCODE.search(text) else []
+    return [match.span() for match in _town().finditer(text)] if _TOWN_HINT.search(text) else []
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from mt.text.alignment import Range
 from mt.text.word_tables import read_tables, read_words
@@ -67,11 +67,16 @@ def write_names(source: str, translation: str) -> str:
 
 def _given_names(source: str, translation: str) -> Iterator[tuple[str, list[re.Match[str]]]]:
     """Yield the given names of a source that its translation lacks, without those that languages translate."""
-    for name in _certain_names().intersection(_CAPITALISED.findall(source)):
+    for name in _certain_names_in(source):
         if name not in translation:
             places = [*re.finditer(rf"(?<![\w.@'’/-]){name}(?![\w@/-]|\.\w)", source)]
             if places and not any(map(_is_translated, places)):
                 yield name, places
+
+
+@lru_cache(maxsize=1024)
+def _certain_names_in(source: str) -> frozenset[str]:
+    return _certain_names().intersection(_CAPITALISED.findall(source))
 
 
 @cache

@@ -20,7 +20,7 @@ _LINKS, _ABBREVIATED_LINKS = _TABLES["links"], _TABLES["abbreviated_links"]
 _LINK = r"(?: ?[-–—] ?| (?:to|through(?: to)?|until|till|and|bis(?: zum)?|und|au|à|et|jusqu['’](?:au|à)) )"
 _WRITTEN_DAYS = re.compile(_TABLES["written_days"])
 _LINK_WORDS = " (?:bis|to|through|au|à) "
-_ANY_LINK = re.compile(f"[-–—]|{_LINK_WORDS}")
+_ANY_LINK = re.compile(f"-|–|—|{_LINK_WORDS}")  # no set, so that `re` searches for its first letters
 _HOUR = r"([01]?\d|2[0-4])(?::([0-5]\d))?"
 _TIMES = re.compile(  # 9:00–18:00 and 9–18 Uhr
     r"(?<![\w:./@–-])(?=\d?\d:|[\d –—-]{3,9} Uhr\b|\d\d? bis \d\d? Uhr\b)"
@@ -34,7 +34,8 @@ def has_ranges(source: str, language: str) -> bool:
     """Return whether a source may have ranges: most sentences have none, and need no look for protected spans."""
     language = primary_language(language)
     return _ANY_LINK.search(source) is not None and bool(
-        _TIMES.search(source) or (language in _DAYS and _ranges(language).search(source))
+        (_DIGIT.search(source) and _TIMES.search(source))
+        or (language in _DAYS and _second_day(language).search(source) and _ranges(language).search(source))
     )
 
 
@@ -179,6 +180,13 @@ def _patterns(language: str) -> list[str]:
     """Return a pattern of each day, whole or abbreviated."""
     length, names = _DAYS[language]
     return [rf"(?<!\w)(?i:{name[:length]}(?:{name[length:]}s?|\.)?)(?!\w)" for name in names]
+
+
+@cache
+def _second_day(language: str) -> re.Pattern[str]:
+    """Return a pattern of what all ranges of days contain, for a fast test."""
+    length, names = _DAYS[language]
+    return re.compile(rf"(?:- ?|– ?|— ?|{_LINK_WORDS})(?i:{'|'.join(name[:length] for name in names)})")
 
 
 @cache

@@ -22,6 +22,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-]\w+)*")
 _GENITIVE = re.compile(r"\b((?:(?:Mrs?|Ms|Dr|Mme|M)\.? )?[A-Z]\w+)['’]s ((?:[a-z]+ )?[a-z]+)\b")
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS, Reading.REMOVED)
 _NAME_WITHIN, _ENDING = re.compile(r"\b[a-zà-ÿ]+,? ([A-Z][a-zà-ÿ]{3,})\b(?! [A-Z])"), 2
+_CAPITAL_WITHIN = re.compile(" [A-Z][a-zà-ÿ]")  # a fast test
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
 
@@ -70,10 +71,14 @@ async def decode_with_all_words(decoded: DecodedVariant, context: SentenceContex
     text, written, languages = decoded.variant.text, decoded.best.text, (context.source, context.target)
     if primary_language(languages[0]) != "en":
         return decoded
-    count, is_genitive = len(_WORD.findall(written)), languages[1].startswith("fr") and _GENITIVE.search(written)
+    is_genitive = languages[1].startswith("fr") and _GENITIVE.search(written)
     if is_genitive:
         other = _GENITIVE.sub(r"the \2 of \1", text)
-    elif len(text) <= _SHORT_TEXT and count < len(_WORD.findall(text)) <= _SHORT_HEADLINE and text[1:].islower():
+    elif (
+        len(text) <= _SHORT_TEXT
+        and text[1:].islower()
+        and _count_words(written) < _count_words(text) <= _SHORT_HEADLINE
+    ):
         other = text[0].lower() + text[1:]
     else:
         return decoded
@@ -83,7 +88,12 @@ async def decode_with_all_words(decoded: DecodedVariant, context: SentenceContex
     if not again or lost_copies(again[0]):
         return decoded
     new = again[0].best.text
-    return again[0] if (not _GENITIVE.search(new) if is_genitive else len(_WORD.findall(new)) > count) else decoded
+    is_better = not _GENITIVE.search(new) if is_genitive else _count_words(new) > _count_words(written)
+    return again[0] if is_better else decoded
+
+
+def _count_words(text: str) -> int:
+    return len(_WORD.findall(text))
 
 
 async def decode_otherwise(variant: SourceVariant, context: SentenceContext, lost: Set[str]) -> DecodedVariant | None:
@@ -138,7 +148,7 @@ def _lost_unknown_names(source: str, translation: str, context: SentenceContext)
 
     German is left out, because its nouns have capitals.
     """
-    if primary_language(context.source) == "de" or context.bigrams is None:
+    if context.bigrams is None or not _CAPITAL_WITHIN.search(source) or primary_language(context.source) == "de":
         return []
     written = translation.casefold()
     return [

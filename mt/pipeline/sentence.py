@@ -296,7 +296,8 @@ def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Ran
 
     A greeting, such as `Dear {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
     """
-    end = titles.end_of_greeting(sentence, protect.find_spans(sentence, kept)) if ", " in sentence else 0
+    begins = ", " in sentence and titles.begins_greeting(sentence)
+    end = titles.end_of_greeting(sentence, protect.find_spans(sentence, kept)) if begins else 0
     label, colon, _ = sentence.partition(": ")
     is_name = bool(colon) and not end and names.is_given_name(label.rstrip().title())
     if not (end or colon):

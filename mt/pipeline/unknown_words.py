@@ -81,8 +81,8 @@ async def replace_guesses(
     attention = await piece_attention(decoded, 0, context)
     text, copied = alternatives[0].text, []
     origins = _origins(source, target, np.asarray(attention.weights))
-    may_be = [negation.may_be_guess(word.text, context.target) for word in target]
-    origins = [origin if may else None for origin, may in zip(origins, may_be, strict=True)]
+    pairs = zip(origins, target, strict=True)
+    origins = [one if one and negation.may_be_guess(word.text, context.target) else None for one, word in pairs]
     for guess, word in _guesses(written, target, origins):
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)

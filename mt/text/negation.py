@@ -1,6 +1,7 @@
 """Negations, which small models lose or invert: `must not` became `muss nicht`, which denies a duty."""
 
 import re
+from functools import lru_cache
 
 from mt.languages import primary_language
 from mt.text import schedules
@@ -32,6 +33,7 @@ def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:
     return len(_POSSIBLE[target].findall(translation)) <= len(_WITHOUT.findall(source))
 
 
+@lru_cache(maxsize=4096)
 def may_be_guess(word: str, language: str) -> bool:
     """Return whether a word of a translation may stand for a rare word: no negation, duty, direction, day or month."""
     pattern = _NEVER_GUESSES.get(primary_language(language))

@@ -79,7 +79,7 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
 
 def last_name(text: str, language: str) -> str:
     """Return the name after a title, or the placeholder, that ends a text such as `Dear Mr Lee`; "" without one."""
-    if not _GREETING.match(text.lower()):
+    if not begins_greeting(text):
         return ""
     if named := _DEGREES_AND_NAME.search(text) or _LAST_PLACEHOLDER.search(text):
         return named[0]
@@ -102,9 +102,13 @@ def is_greeting(word: str) -> bool:
     return _GREETING.fullmatch(word.lower()) is not None
 
 
+def begins_greeting(text: str) -> bool:
+    return _GREETING.match(text.lower()) is not None
+
+
 def end_of_greeting(sentence: str, spans: Sequence[ProtectedSpan]) -> int:
-    """Return the end of a greeting such as `Dear Mr {name},` before the rest of a sentence, otherwise 0."""
-    if not spans or not _GREETING.match(sentence.lower()) or sentence[spans[0].end :][:2] != ", ":
+    """Return the end of a greeting such as `Dear Mr {name},`, which begins a sentence, before its rest; else 0."""
+    if not spans or sentence[spans[0].end :][:2] != ", ":
         return 0
     words = sentence[: spans[0].begin].split()
     return spans[0].end + 1 if len(words) <= _MOST_GREETING and "," not in "".join(words) else 0

@@ -40,9 +40,9 @@ from mt.text.hours import translate_line
 from mt.text.measures import read_measure
 from mt.text.phrases import MOST_CHARACTERS
 from mt.text.quotations import (
-    ALL_QUOTES,
-    QUOTES,
     copied_quotations,
+    has_double_quotes,
+    has_quotes,
     lost_quotations,
     quote_words,
     write_quotations,
@@ -125,7 +125,7 @@ async def translate_sentence(
     if not context.options.sample and (quoted := lost_quotations(sentence, best.text, kept)):
         alternatives = await _translate_quotations(sentence, quoted, best, context, kept) or alternatives
         best = alternatives[0]
-    may_copy = not (context.options.sample or kept or ALL_QUOTES.isdisjoint(sentence))
+    may_copy = not (context.options.sample or kept) and has_quotes(sentence)
     if may_copy and (copied := copied_quotations(sentence, best.text, protect.find_spans(sentence))):
         words = {text: (await translate_sentence(text.lower(), context, is_part=True))[0].text for text in copied}
         words = {text: word for text, word in words.items() if text.casefold() != word.casefold()}
@@ -150,9 +150,9 @@ async def _translate_quotations(
     words = {sentence[begin:end]: "" for begin, end in quoted}
     for text in words:
         words[text] = (await translate_sentence(text, context, is_part=True))[0].text
-    if QUOTES.isdisjoint(draft.text) and all(text.casefold() in draft.text.casefold() for text in words.values()):
+    if not has_double_quotes(draft.text) and all(text.casefold() in draft.text.casefold() for text in words.values()):
         text, are_words = draft.text, all(one.islower() and len(one.split()) <= _MOST_WORDS for one in words)
-        is_prose = are_words or QUOTES.isdisjoint(sentence)
+        is_prose = are_words or not has_double_quotes(sentence)
         for original, translated in words.items() if is_prose else ():
             text = quote_words(sentence.replace(original, translated), text, [translated])
         if not lost_quotations(sentence, text):

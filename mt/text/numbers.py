@@ -74,16 +74,24 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
 )
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(rf"\b(?:[Aa]m|[Vv]om|[Zz]um|[Dd]en) {_DATE}(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d])")
-_DAYS_OF_MONTH = {  # 3.–5. Mai and May 3–5 within a sentence
+_BEFORE_DAYS = "|".join(rf"(?<=\b{word} )" for word in _TABLES["before_days"].split())
+_DAYS_OF_MONTH = {  # 3.–5. Mai and May 3–5 within a sentence, but not: our May 3–5 workshop
     "de": re.compile(rf"(?<=[a-zäöüß] )(\d\d?\.) ?[-–] ?(?=\d\d?\. (?:{'|'.join(_MONTHS)}))"),
     "en": re.compile(
-        r"(?:\b(?:from|on) |(?<=[a-z] ))(?:(?P<month>{0}) (?P<first>\d\d?) ?[-–] ?(?P<last>\d\d?)"
-        r"|(?P<begin>\d\d?) ?[-–] ?(?P<end>\d\d?) (?P<of>{0}))(?![\w–-])".replace("{0}", "|".join(_ENGLISH_MONTHS))
+        rf"(?:\bfrom |(?:{_BEFORE_DAYS})(?:on )?)"
+        r"(?:(?P<month>{0}) (?P<first>\d\d?) ?[-–] ?(?P<last>\d\d?)"
+        r"|(?P<begin>\d\d?) ?[-–] ?(?P<end>\d\d?) (?P<of>{0}))".replace("{0}", "|".join(_ENGLISH_MONTHS))
+        + r"(?=\Z|[,;:!?)]|\.(?!\w)| (?:at|but|in)\b)"
     ),
 }
-_DAY_AND_HOURS = re.compile(  # Mon–Sat, 7–19 h, but not: it takes 7–19 h
-    r"\b((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.?[,:]? )(\d\d?) ?[-–] ?(\d\d?) ?h(?!\w)"
-)
+_HOURS = r"(0?[6-9]|1\d|2[0-4]) ?[-–] ?(1[2-9]|2[0-4]) ?h"
+_DAY_AND_HOURS = {  # Mon–Sat, 7–19 h, but not: it takes 7–19 h, on Mon 2–3 h, So 7–19 h lang
+    language: re.compile(
+        rf"(?:{days})[,:]? {_HOURS}(?:(?:,| and| und) {_HOURS}){{0,3}}"
+        rf"(?=\Z|[,;:!?)]|\.(?!\w)| (?:open\b|geöffnet\b|(?:and|und) (?:{days})))"
+    )
+    for language, days in _TABLES["days"].items()
+}
 _CLOCK_TIME, _SPACED_HOUR = re.compile(r"(?<![\w:.–-])\d\d?:[0-5]\d(?![\w:–-])"), re.compile(r"\d h \d\d(?!\d)")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED = map(re.compile, read_tables("numbers.toml")["patterns"].values())
@@ -113,7 +121,7 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     patterns = [_GROUPED, *([_SCALED] if source == "en" else []), *([PERIOD] if source in _PER else [])]
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
     patterns += {"de": [_ZONE, _DATES], "en": [_ZONE]}.get(source, [])  # EST and ET are words of French
-    patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS] if source in _DAYS_OF_MONTH else []
+    patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS[source]] if source in _DAYS_OF_MONTH else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
         return text
@@ -139,8 +147,8 @@ def _unified(match: re.Match[str], target: str) -> str:
     if match.re is _DATES:
         dates = re.sub(" ?[-–] ?", " bis ", match[0])
         return re.sub(r"0?(\d+)\.(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", dates)
-    if match.re is _DAY_AND_HOURS:
-        return f"{match[1]}{match[2]}:00–{match[3]}:00"
+    if match.re in _DAY_AND_HOURS.values():
+        return re.sub(_HOURS, r"\1:00–\2:00", match[0])
     if match.re is _DAYS_OF_MONTH["de"]:
         return f"{match[1]} bis "
     if match.re is _DAYS_OF_MONTH["en"]:

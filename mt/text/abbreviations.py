@@ -33,7 +33,10 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     "first": "\\A{}",
     "anywhere": "{}",
     "before_word": "{}",
-    "after_on": rf"(?<=\b[Oo]n ){{}}(?!{_SPACE}[A-Z]|-)",
+    "after_on": (  # on Sat at noon, but not: on Sun servers
+        rf"(?<=\b[Oo]n ){{}}(?=\s*\Z|[,;:!?)]|{_SPACE}(?:"
+        r"and|at|but|from|in|or|to|we|you|with|afternoon|evening|morning|night)\b)"
+    ),
     "after_pronoun": r"(?:(?<=\bI )|(?<=\b[Ii]ch )|(?<=\b[Jj]e )|(?<=\b[Jj]['’])){}(?= [\w'’@])",
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",
     "before_name": rf"(?:\A|(?<=[,;:(]{_SPACE})|{_NO_NAME}){{}}(?={_SPACE}(?!L[ae]s?\b)[A-ZÀ-ÖØ-Þ][^\W\d_])",

@@ -14,6 +14,7 @@ import pytest
 from service.access.api_keys import make_key
 from service.errors import CannotTranslate, DeadlineExceeded, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.freed_memory import COLLECT_BYTES, RequestGarbage
+from service.http.admission import RequestGate, WorkKind, WorkLimit
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
 from service.workers.fleet import Fleet
@@ -68,6 +69,15 @@ def test_probes_of_one_that_cannot_translate(
     assert (refused.json()["error"], refused.json()["code"]) == (f"Not ready: {reason}", "not_serving")
     assert int(refused.headers["retry-after"]) >= 1
     assert application.client.head("/readyz").status_code == 503
+
+
+@pytest.mark.parametrize("path", ["/v2/usage", "/v3/glossaries", "/download_file/a"])
+def test_requests_of_callers_count_as_work(application: Application, path: str) -> None:
+    gate, application.models.gate = application.models.gate, RequestGate(dict.fromkeys(WorkKind, WorkLimit(0, 0)))
+    try:
+        assert application.client.get(path).status_code == 429
+    finally:
+        application.models.gate = gate
 
 
 @pytest.mark.parametrize(

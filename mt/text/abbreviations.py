@@ -35,7 +35,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     "before_word": "{}",
     "after_on": (  # on Sat at noon, but not: on Sun servers
         rf"(?<=\b[Oo]n ){{}}(?=\s*\Z|[,;:!?)]|{_SPACE}(?:"
-        r"and|at|but|from|in|or|to|we|you|with|afternoon|evening|morning|night)\b)"
+        r"and|at|but|from|in|or|to|we|you|with|(?:afternoon|evening|morning|night)s?)\b)"
     ),
     "after_pronoun": r"(?:(?<=\bI )|(?<=\b[Ii]ch )|(?<=\b[Jj]e )|(?<=\b[Jj]['’])){}(?= [\w'’@])",
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",

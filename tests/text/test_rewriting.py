@@ -71,7 +71,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("fr", "2 ⟨c. à s.→cuillères à soupe⟩ de sel"),
         ("en", "on ⟨Sun. or→Sunday or⟩ on ⟨Sat,→Saturday,⟩ on Sun Street, on Mon-Fri"),
         ("en", "on ⟨Wed at→Wednesday at⟩ noon, on ⟨Sat.→Saturday.⟩"),
-        ("en", "⟨On Sat we→On Saturday we⟩ go, (on ⟨Sun)→Sunday)⟩ and on ⟨Mon→Monday⟩ night"),
+        ("en", "⟨On Sat we→On Saturday we⟩ go, (on ⟨Sun)→Sunday)⟩ and on ⟨Mon→Monday⟩ nights"),
         ("en", "on Sun servers, On Sun loungers, on Wed couples, on Sun's dot, on Sun. lotion, on Sun 5, on Sun/Mon"),
         ("en", "⟨Mon, Wed→Monday, Wednesday⟩ and ⟨Fri,→Friday,⟩ 2-4 pm"),
         ("de", "⟨Sa.→Samstag⟩ und ⟨So.→Sonntag⟩ haben wir zu"),

@@ -74,14 +74,14 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
 )
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(rf"\b(?:[Aa]m|[Vv]om|[Zz]um|[Dd]en) {_DATE}(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d])")
+_ENGLISH_MONTH = f"(?:{'|'.join(_ENGLISH_MONTHS)})"
 _BEFORE_DAYS = "|".join(rf"(?<=\b{word} )" for word in _TABLES["before_days"].split())
 _DAYS_OF_MONTH = {  # 3.–5. Mai and May 3–5 within a sentence, but not: our May 3–5 workshop
     "de": re.compile(rf"(?<=[a-zäöüß] )(\d\d?\.) ?[-–] ?(?=\d\d?\. (?:{'|'.join(_MONTHS)}))"),
     "en": re.compile(
         rf"(?:\bfrom |(?:{_BEFORE_DAYS})(?:on )?)"
-        r"(?:(?P<month>{0}) (?P<first>\d\d?) ?[-–] ?(?P<last>\d\d?)"
-        r"|(?P<begin>\d\d?) ?[-–] ?(?P<end>\d\d?) (?P<of>{0}))".replace("{0}", "|".join(_ENGLISH_MONTHS))
-        + r"(?=\Z|[,;:!?)]|\.(?!\w)| (?:at|but|in)\b)"
+        rf"(?:{_ENGLISH_MONTH} \d\d? ?[-–] ?\d\d?|\d\d? ?[-–] ?\d\d? {_ENGLISH_MONTH})"
+        r"(?=\Z|[,;:!?)]|\.(?!\w)| (?:at|but|in)\b)"
     ),
 }
 _HOURS = r"(0?[6-9]|1\d|2[0-4]) ?[-–] ?(1[2-9]|2[0-4]) ?h"
@@ -93,6 +93,7 @@ _DAY_AND_HOURS = {  # Mon–Sat, 7–19 h, but not: it takes 7–19 h, on Mon 2�
     for language, days in _TABLES["days"].items()
 }
 _CLOCK_TIME, _SPACED_HOUR = re.compile(r"(?<![\w:.–-])\d\d?:[0-5]\d(?![\w:–-])"), re.compile(r"\d h \d\d(?!\d)")
+_FRENCH_DURATION = re.compile(r"(?<![\w.,:])(\d{0,2}[½¼¾](?= heures?\b)|\d{1,3}(?= heures? plus t[aô]))")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED = map(re.compile, read_tables("numbers.toml")["patterns"].values())
 
@@ -152,11 +153,7 @@ def _unified(match: re.Match[str], target: str) -> str:
     if match.re is _DAYS_OF_MONTH["de"]:
         return f"{match[1]} bis "
     if match.re is _DAYS_OF_MONTH["en"]:
-        month, first, last = (
-            match["month"] or match["of"],
-            match["first"] or match["begin"],
-            match["last"] or match["end"],
-        )
+        (month,), (first, last) = (re.findall(pattern, match[0]) for pattern in (_ENGLISH_MONTH, r"\d+"))
         is_from = target != "de" or match[0].startswith("from")
         return f"from {month} {first} to {month} {last}" if is_from else f"on {first} to {last} {month}"
     if match.re is _SCALED:
@@ -184,10 +181,14 @@ def mend_numbers(
 ) -> str:
     """Undo what models do with numbers, and write them as the target language does.
 
-    `5:10` for `5 - 10` and `3-Dateien` for `3 files` are mended. Another sign of money than that of the source, as in
-    `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the ranges `kept` of the
-    source stay. With `only_money`, amounts of money are all that is written otherwise.
+    `5:10` for `5 - 10`, `3-Dateien` for `3 files` and `½ Uhr` for `½ heure` are mended. Another sign of money than
+    that of the source, as in `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the
+    ranges `kept` of the source stay. With `only_money`, amounts of money are all that is written otherwise.
     """
+    if [*map(primary_language, languages)] == ["fr", "de"] and " Uhr" in translation:
+        for number in set(_FRENCH_DURATION.findall(source)):
+            time = rf"(?<![\w.,:]){number} Uhr\b(?:(?<=[½¼¾] Uhr)|(?= später| früher))"
+            translation = re.sub(time, f"{number} Stunde{'n' * (number not in ('1', *'½¼¾'))}", translation)
     if not (_DIGIT.search(translation) or _SIGN.search(translation)):
         return translation
     texts = {span.text for span in find_spans(source, kept) if span.kind is not SpanKind.NUMBER}

@@ -168,6 +168,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (lambda text: read_brackets(NormalisedText(text), []), 2000, [" [a b", " [a b]"]),
     (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),
     (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),
+    (lambda text: mend_numbers(text, text, ("fr", "de")), 300, ["½ heure Uhr ", "1 heure plus tard 1 Uhr später "]),
     (split, 20_000, ["\n", "-\n", "[ ] a⋯ ⋯[ ] b", "house ", "house", "房子在这里", "𐌰𐌱𐌲 ", r"a⋯\n⋯5"]),
     (split, 5000, [".", "\"'“", "⋯> a-⋯\nb"]),
     (split, 2000, ["a !=", "We go. ", "Dr. ", "A. B. ", '"a. ', "(a. ", "1. ", "red * ", "[ ] red "]),

@@ -71,6 +71,11 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "Es bildeten 10.000 Menschen", "⟨10.000→10,000⟩ people formed"),
         ("en de", "add 2.5 g, 2.5-3.5 kg", "⟨2.5→2,5⟩ g, ⟨2.5-3.5→2,5-3,5⟩ kg"),
         ("en xx", "2.5 kg", "2.5 kg"),  # an unknown language
+        ("fr de", "½ heure plus tard, 1½ heure", "⟨½ Uhr→½ Stunde⟩ später, ⟨1½ Uhr→1½ Stunden⟩"),
+        ("fr de", "2 heures plus tard, à 5 heures", "⟨2 Uhr→2 Stunden⟩ später, um 5 Uhr"),
+        ("fr de", "1 heure plus tôt", "⟨1 Uhr→1 Stunde⟩ früher"),
+        ("fr de", "à 5 heures, plus tard que prévu", "um 5 Uhr später als geplant"),
+        ("en de", "½ heure", "½ Uhr"),
         ("en de", "$1.5 billion, 1 billion, 2 million", "$1,5 ⟨Million,→Milliarden,⟩ 1 ⟨Billion→Milliarde⟩"),
         ("fr en", "le 21e et le 3e", "the ⟨21th, 3th, 11st→21st, 3rd, 11th⟩"),
         # ranges and hyphens

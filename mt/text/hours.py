@@ -115,8 +115,10 @@ def _times(text: str, source: str, target: str) -> str:
     """Return an hour, or a range of hours: `9–18 Uhr`, `9:00–18:00` and `9h–18h`."""
     times = [(int(hour), minute or "00") for hour, minute in _TIME.findall(text)]
     first, last = times[0][0], times[-1][0]
-    if source == "en" and len(times) == 2 and ":" not in text and _OPENS <= first <= _NOON and 0 < last <= first:  # 9-5
-        times[1] = (last + _NOON, times[1][1])
+    if source == "en" and len(times) == 2 and ":" not in text and last <= first:  # 9-5
+        if first > _NOON and text[0].isdigit():  # 21-15
+            return text
+        times[1] = (last + _NOON * (_OPENS <= first <= _NOON), times[1][1])
     link = "–" if re.search(_DASH, text) else {"fr": " à "}.get(target, _LINKS[target])
     begin = f"{_WORDS[target]['from']} " if text[0].isalpha() else ""
     if target == "fr":

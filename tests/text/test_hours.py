@@ -49,6 +49,7 @@ from mt.text.hours import translate_line
         ("en-de", "Fri-Sat 5-2", "Fr–Sa 5-2"),
         ("en-de", "Sat 3-1, Sun 1-1", "Sa 3-1, So 1-1"),
         ("en-de", "Mon 9-9, Tue 12-8, Wed 10-2", "Mo 9–21 Uhr, Di 12–20 Uhr, Mi 10–14 Uhr"),
+        ("en-de", "Sat 21-15, Mon 6-6", "Sa 21-15, Mo 6–18 Uhr"),
         ("en-de", "Mon 9-0", "Mo 9-0"),
         ("en-fr", "Sat from 5 to 2", "sam. de 5h à 2h"),
         ("fr-en", "Tous les jours 2 h", "daily 2 h"),

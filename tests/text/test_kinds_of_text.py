@@ -9,7 +9,7 @@ from mt.text.names import is_given_name, is_name
 from mt.text.protect import find_spans
 from mt.text.stand_ins import is_placeholder
 from mt.text.symbols import is_code
-from mt.text.titles import end_of_greeting, titled_names
+from mt.text.titles import begins_greeting, end_of_greeting, titled_names
 from mt.text.typography import has_no_break_spaces
 
 KINDS: dict[str, tuple[Callable[[str], bool], list[str], list[str]]] = {
@@ -86,4 +86,5 @@ def test_placeholders_are_whole_spans(placeholder: str) -> None:
     ],
 )
 def test_end_of_greeting(greeting: str, rest: str) -> None:
-    assert end_of_greeting(greeting + rest, find_spans(greeting + rest)) == len(greeting)
+    text = greeting + rest
+    assert (end_of_greeting(text, find_spans(text)) if begins_greeting(text) else 0) == len(greeting)

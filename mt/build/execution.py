@@ -32,6 +32,11 @@ class StageExecutor:
         """
         free = next(i for i, running in enumerate(self._running) if running is None or running.poll() is not None)
         parent = os.getpid()
+
+        def prepare() -> None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell ignores it for programs in the background
+            end_with_parent(parent)
+
         with log.open("ab") as errors, output.open("wb") as out:
             self._running[free] = process = subprocess.Popen(
                 argv,
@@ -40,7 +45,7 @@ class StageExecutor:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=errors,
-                preexec_fn=lambda: end_with_parent(parent),
+                preexec_fn=prepare,
             )
         return process
 

@@ -139,7 +139,17 @@ def test_independent_stages_run_at_the_same_time(runner: Runner) -> None:
     assert gpus == ["0,1", "2,3"]
 
 
-def test_a_failed_stage_stops_the_others(runner: Runner) -> None:
+@pytest.mark.parametrize("in_background", [False, True])
+def test_a_failed_stage_stops_the_others(runner: Runner, in_background: bool) -> None:
+    """In the background of a shell, processes ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if in_background else signal.default_int_handler)
+    try:
+        check_failed_stage(runner)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def check_failed_stage(runner: Runner) -> None:
     (runner.work / "held").touch()
     stages = [lines("slow", "held"), Stage("student", "shrink", ("teacher",), "none")]
     with pytest.raises(BuildError, match="the stage student failed"):

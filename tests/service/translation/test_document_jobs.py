@@ -60,7 +60,7 @@ async def content(path: Path, id: str) -> bytes:
     """Return the content of a finished document."""
     with Database.open(path) as database:
         store = DocumentStore(database, 10**9, 60)
-        return b"".join([part async for part in store.parts(await store.find(id))])
+        return b"".join([part async for part in store.parts(await store.find(id, has_key=True))])
 
 
 @pytest.fixture

@@ -121,22 +121,30 @@ async def translate_sentence(
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
     alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
+    if not context.options.sample and has_quotes(sentence):
+        alternatives = await _mend_quotations(sentence, alternatives, context, kept)
     best = alternatives[0]
-    if not context.options.sample and (quoted := lost_quotations(sentence, best.text, kept)):
-        alternatives = await _translate_quotations(sentence, quoted, best, context, kept) or alternatives
-        best = alternatives[0]
-    may_copy = not (context.options.sample or kept) and has_quotes(sentence)
-    if may_copy and (copied := copied_quotations(sentence, best.text, protect.find_spans(sentence))):
-        words = {text: (await translate_sentence(text.lower(), context, is_part=True))[0].text for text in copied}
-        words = {text: word for text, word in words.items() if text.casefold() != word.casefold()}
-        alternatives = (with_text(best, write_quotations(best.text, words)), *alternatives[1:])
-        best = alternatives[0]
     if context.options.sample or not (best.omitted or (not is_part and repetition.is_too_short(sentence, best.text))):
         return alternatives
     longest = max(1, len(sentence) * 2 // 3)
     halves = await _translate_in_parts(sentence, lambda part: len(part) <= longest, context, kept)
     longer = halves and repetition.text_width(halves[0].text) > repetition.text_width(best.text)
     return halves if longer else alternatives
+
+
+async def _mend_quotations(
+    sentence: str, alternatives: tuple[Alternative, ...], context: SentenceContext, kept: Sequence[Range]
+) -> tuple[Alternative, ...]:
+    """Return the alternatives of a sentence in which the best has no lost and no copied quotations, if possible."""
+    if quoted := lost_quotations(sentence, alternatives[0].text, kept):
+        alternatives = await _translate_quotations(sentence, quoted, alternatives[0], context, kept) or alternatives
+    best = alternatives[0]
+    copied = [] if kept else copied_quotations(sentence, best.text, protect.find_spans(sentence))
+    if not copied:
+        return alternatives
+    words = {text: (await translate_sentence(text.lower(), context, is_part=True))[0].text for text in copied}
+    words = {text: word for text, word in words.items() if text.casefold() != word.casefold()}
+    return (with_text(best, write_quotations(best.text, words)), *alternatives[1:])
 
 
 async def _translate_quotations(

@@ -19,7 +19,7 @@ from service.access import control
 from service.access.api_keys import ApiKey, make_key, revoke_key
 from service.access.control import AccessControl, Caller, caller_network
 from service.access.database import Database, DatabaseWork
-from service.access.usage import FLUSH_SECONDS, UsageLedger, month_of, read_usage
+from service.access.usage import CLOSING_SECONDS, FLUSH_SECONDS, UsageLedger, month_of, read_usage
 from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
 
 T = TypeVar("T")
@@ -201,7 +201,7 @@ async def test_simultaneous_requests_spend_different_characters(database: Databa
 
 
 async def spend(access: AccessControl, secret: str, times: int) -> int:
-    async with access.open():
+    async with asyncio.timeout(60), access.open():
         caller = await access.admit(secret, "")
         for _ in range(times):
             await access.charge(caller, 3)
@@ -221,7 +221,8 @@ async def test_usage_outlives_the_service_and_two_services_add_up(tmp_path: Path
         assert await spend(AccessControl(database), secret, 0) == 111
         async with (later := AccessControl(database)).open():
             await later.refund(f"key:{key.id}", time.time(), 100)  # an earlier process charged them
-        assert await spend(AccessControl(database), secret, 0) == 11
+        async with asyncio.timeout(CLOSING_SECONDS):  # it waits no longer than it has usage to write
+            assert await spend(AccessControl(database), secret, 0) == 11
 
 
 async def test_two_services_share_a_quota(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ CEILINGS = {
     "service.routes": 2_700,
     "service.translation": 2_004,
     "service.verbs": 356,
-    "service.workers": 2_414,
+    "service.workers": 2_426,
     "service": 2_393,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.

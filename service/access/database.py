@@ -21,7 +21,6 @@ DatabaseWork = Callable[[sqlite3.Connection], T]
 
 OPEN_SECONDS = 5.0  # longest wait for the lock of another process, when the database is opened
 BUSY_MILLISECONDS = 250  # longest wait for this lock in a transaction of a request
-WRITE_SECONDS = 10.0  # longest time of a write of a request, on a slow or busy disk
 NO_FOLDER = (
     "The service has no writable temporary folder for what it stores; its operator sets TMPDIR or the option --database"
 )
@@ -228,6 +227,8 @@ class Database:
     other work delays the admission of a request. A temporary database has a single connection.
     """
 
+    write_seconds = 10.0  # longest time of a write of a request, on a slow or busy disk
+
     def __init__(self, writer: sqlite3.Connection, readers: Sequence[sqlite3.Connection]) -> None:
         """`readers` is empty or has two connections: one for reading API keys, and one for reading all other data.
 
@@ -243,7 +244,6 @@ class Database:
 
         Raises: DatabaseError if the path or the database cannot be used.
         """
-
         try:
             if path:
                 _make_private(path)
@@ -267,13 +267,13 @@ class Database:
     async def write(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work` in one transaction and return its result. If `work` raises, the transaction is rolled back.
 
-        Callers take turns, one transaction each. A write of a caller has WRITE_SECONDS, and is rolled back if it ends
+        Callers take turns, one transaction each. A write of a caller has `write_seconds`, and is rolled back if it ends
         later; one of the service, without a caller, has no limit.
 
         Raises: StorageUnavailable if the database is locked, cannot be used or is too slow, StorageFull if the disk is
             full.
         """
-        return await self._writer.run(work, caller, WRITE_SECONDS if caller else None)
+        return await self._writer.run(work, caller, self.write_seconds if caller else None)
 
     async def read(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work`, which must only read, and return its result. Writers in any process do not delay `work`."""

@@ -27,7 +27,7 @@ from service.settings import Settings
 from service.workers.admission import Admission, RequestSize
 from service.workers.messages import ModelSetup, OnSentence, SourceText, TranslateOptions
 from service.workers.model_files import find_models, find_models_at_start
-from service.workers.model_memory import MEGABYTE, ModelMemory
+from service.workers.model_memory import MEGABYTE, MemoryTimes, ModelMemory
 from service.workers.pool import PendingRequest, TransportFactory, WorkerPool
 from service.workers.served_models import pools_named, preferred_first, served_names, successors_of
 from service.workers.worker import FleetCounts, ProcessTransport, WorkerTimeouts
@@ -51,7 +51,9 @@ class FleetStats(FleetCounts):
 class Fleet:
     """The models of the service, each with a pool of workers. `async with Fleet(...)` loads and unloads the models."""
 
-    def __init__(self, settings: Settings, new_transport: TransportFactory = ProcessTransport) -> None:
+    def __init__(
+        self, settings: Settings, new_transport: TransportFactory = ProcessTransport, times: MemoryTimes | None = None
+    ) -> None:
         self.gate = RequestGate()
         self.pools: list[WorkerPool] = []  # one for each model, the preferred models first
         self.reloads_too: tuple[Callable[[], None], Callable[[], None]] | None = None  # reads; uses what was read
@@ -62,7 +64,7 @@ class Fleet:
             RequestSize(settings.max_pending_requests, settings.max_pending_texts, settings.max_pending_characters)
         )
         budget = None if settings.model_memory_mb is None else settings.model_memory_mb * MEGABYTE
-        self._memory = ModelMemory(budget, self._start_task)
+        self._memory = ModelMemory(budget, self._start_task, times or MemoryTimes())
         self._counts = FleetCounts()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloads: set[asyncio.Task[None]] = set()  # the tasks that load new versions, at most two

@@ -252,13 +252,13 @@ class OptionsMemory:
     """Translation options that one end of a connection has sent or received.
 
     Later messages refer to these options by their digest: a glossary is sent once and not with every text. If the
-    options exceed MAX_KNOWN_BYTES, each end forgets the least recently used ones. Both ends forget the same options,
+    options exceed `limit` bytes, each end forgets the least recently used ones. Both ends forget the same options,
     because they process the same messages in the same order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = MAX_KNOWN_BYTES) -> None:
         self._known: LRUCache[bytes, tuple[TranslateOptions | None, int]] = LRUCache(
-            MAX_KNOWN_BYTES, lambda known: min(known[1], MAX_KNOWN_BYTES)
+            limit, lambda known: min(known[1], limit)
         )  # by digest: (options, or None in the service; size of their pickle)
 
     def pack(self, messages: Sequence[ToWorker]) -> bytes:

@@ -13,11 +13,18 @@ from mt.errors import ModelError
 from service.workers.pool import WorkerPool
 
 MEGABYTE = 1_000_000
-BUSY_SECONDS = 10.0  # time for which a model in use stays loaded, so that loading does not take up all time
-PAUSE_SECONDS = 1.0  # time after a request for which a model counts as in use; BUSY_SECONDS after one of another caller
-CHECK_SECONDS = 0.05  # time between two checks whether a model can be unloaded
 USE_SECONDS = 60.0  # time after which a use counts 1/e of a new one
 CALLER_USES = 5.0  # recent uses by one caller that count: a busy caller has no larger share than others
+
+
+@dataclass(frozen=True)
+class MemoryTimes:
+    """Times in seconds, and the clock that measures them."""
+
+    busy: float = 10.0  # for which a model in use stays loaded, so that loading does not take up all time
+    pause: float = 1.0  # after a request for which a model counts as in use; `busy` after one of another caller
+    check: float = 0.05  # between two checks whether a model can be unloaded
+    clock: Callable[[], float] = time.monotonic
 
 
 @dataclass
@@ -27,8 +34,7 @@ class _Usage:
     loaded: float  # time of the last load
     uses: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def add(self, caller: str) -> None:
-        now = time.monotonic()
+    def add(self, caller: str, now: float) -> None:
         self.uses = {other: use for other, use in self.uses.items() if _recent(use, now) > 0.01}
         self.uses[caller] = now, _recent(self.uses.get(caller, (now, 0.0)), now) + 1
 
@@ -49,14 +55,17 @@ class ModelMemory:
     """Memory of models, which are loaded and unloaded, one at a time, so that the loaded ones fit into the budget.
 
     The model with the fewest recent uses is unloaded first. Rarely used models therefore replace one another, and not a
-    model that is used all the time. A model in use is not unloaded in its first BUSY_SECONDS, so that callers of
+    model that is used all the time. A model in use is not unloaded for some time after its load, so that callers of
     different models have equal shares of the time. Its workers finish their texts before it is unloaded.
     """
 
-    def __init__(self, budget: int | None, start_task: Callable[[Coroutine[Any, Any, None]], object]) -> None:
+    def __init__(
+        self, budget: int | None, start_task: Callable[[Coroutine[Any, Any, None]], object], times: MemoryTimes
+    ) -> None:
         """`budget` is the limit in bytes, or None. `start_task` starts a coroutine in the background."""
         self._budget = budget
         self._start_task = start_task
+        self._times = times
         self._usage: dict[WorkerPool, _Usage] = {}
         self._waiting: set[WorkerPool] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -69,11 +78,11 @@ class ModelMemory:
         if self._budget is None:
             await load()
             return
-        usage = self._usage[model] = _Usage(loaded=time.monotonic())
+        usage = self._usage[model] = _Usage(loaded=self._times.clock())
         async with self._one_at_a_time:
             await self._make_room(model)
             await load()
-            usage.loaded = time.monotonic()
+            usage.loaded = self._times.clock()
             if model.memory > self._budget:
                 raise ModelError(
                     f"{model.name} needs {model.memory // MEGABYTE} MB of memory; the setting model_memory_mb is "
@@ -84,7 +93,7 @@ class ModelMemory:
     def use(self, model: WorkerPool, caller: str = "") -> None:
         """Record that a request of a caller uses a model. If the model is not loaded, load it in the background."""
         if self._budget is not None:
-            self._usage[model].add(caller)
+            self._usage[model].add(caller, self._times.clock())
             self.need(model)
 
     def need(self, model: WorkerPool) -> None:
@@ -104,9 +113,9 @@ class ModelMemory:
             async with self._one_at_a_time:
                 await self._make_room(model)
                 if usage := self._usage.get(model):  # else the model was removed while it waited
-                    begun = time.monotonic()
+                    begun = self._times.clock()
                     await model.load()
-                    usage.loaded = time.monotonic()
+                    usage.loaded = self._times.clock()
                     seconds = round(usage.loaded - begun, 3)
                     structlog.get_logger().info("model loaded on demand", model=model.name, seconds=seconds)
         finally:
@@ -123,11 +132,11 @@ class ModelMemory:
             if not others or sum(other.memory for other in others) + model.memory <= self._budget:
                 return
             least = min(others, key=self._rank)
-            now, usage = time.monotonic(), self._usage[least]
-            waiting = self._usage[model].uses
-            in_use = least.busy or now - usage.last() < PAUSE_SECONDS or now - usage.last(waiting) < BUSY_SECONDS
-            if in_use and now - usage.loaded < BUSY_SECONDS:
-                await asyncio.sleep(CHECK_SECONDS)
+            times, usage, waiting = self._times, self._usage[least], self._usage[model].uses
+            now = times.clock()
+            in_use = least.busy or now - usage.last() < times.pause or now - usage.last(waiting) < times.busy
+            if in_use and now - usage.loaded < times.busy:
+                await asyncio.sleep(times.check)
             else:
                 await least.unload()
                 structlog.get_logger().info("model unloaded", model=least.name, reason="memory")
@@ -138,4 +147,4 @@ class ModelMemory:
         All requests in progress together count as one use.
         """
         usage = self._usage[model]
-        return usage.recent(time.monotonic()) + model.busy, max(usage.last(), usage.loaded)
+        return usage.recent(self._times.clock()) + model.busy, max(usage.last(), usage.loaded)

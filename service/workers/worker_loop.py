@@ -101,8 +101,9 @@ def used_memory(device: str) -> int:
 class WorkerLoop:
     """Main loop of a worker: a translator, the texts that wait, and the texts that are being translated."""
 
-    def __init__(self, translator: Translator) -> None:
+    def __init__(self, translator: Translator, turn_seconds: float = TURN_SECONDS) -> None:
         self.translator = translator
+        self._turn_seconds = turn_seconds
         self.closed = False
         self._new: TurnQueue[int, Translate] = TurnQueue()  # texts that are not planned, by message id
         self._tasks: dict[int, TextTask] = {}  # by message id
@@ -140,7 +141,7 @@ class WorkerLoop:
     def begin(self) -> list[FromWorker]:
         """Plan queued texts (split and encode them) for at most PLANNING_SECONDS, and submit their sentences.
 
-        Callers take turns of TURN_SECONDS. Return the answers to texts that need no decoding or cannot be planned.
+        Callers take turns of `turn_seconds`. Return the answers to texts that need no decoding or cannot be planned.
         """
         answers: list[FromWorker] = []
         begun: dict[TextTask, None] = {}
@@ -149,7 +150,7 @@ class WorkerLoop:
             id, message = self._new.pop()
             try:
                 task = self._tasks.get(id) or self._start(message)
-                task.plan(TURN_SECONDS)
+                task.plan(self._turn_seconds)
             except Exception as error:  # no error of one text may stop the worker
                 self._cancel(id)
                 answers.append(_failed(id, error))

@@ -101,8 +101,7 @@ async def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
         await database.write(lambda connection: make_key(connection, "phone"))
 
 
-async def test_a_write_of_a_caller_has_little_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
+async def test_a_write_of_a_caller_has_little_time(tmp_path: Path) -> None:
     ran, quick = list[str](), Event()
 
     def make_slowly(connection: sqlite3.Connection) -> None:
@@ -110,6 +109,7 @@ async def test_a_write_of_a_caller_has_little_time(tmp_path: Path, monkeypatch: 
         assert quick.wait(60)
 
     with Database.open(tmp_path / "service.db") as database:
+        database.write_seconds = 0.1
         slow = asyncio.create_task(database.write(make_slowly, "a"))
         await asyncio.sleep(0)
         with pytest.raises(StorageUnavailable, match="The database is slow: try again in 2 s"):
@@ -122,8 +122,7 @@ async def test_a_write_of_a_caller_has_little_time(tmp_path: Path, monkeypatch: 
     assert ran == ["of the service"]
 
 
-async def test_a_late_commit_is_answered_as_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
+async def test_a_late_commit_is_answered_as_stored(tmp_path: Path) -> None:
     quick = Event()
 
     def commit_slowly(connection: sqlite3.Connection) -> str:
@@ -132,6 +131,7 @@ async def test_a_late_commit_is_answered_as_stored(tmp_path: Path, monkeypatch: 
         return "stored"
 
     with Database.open(tmp_path / "service.db") as database:
+        database.write_seconds = 0.1
         Timer(0.5, quick.set).start()
         assert await database.write(commit_slowly, "a") == "stored"
         assert [key.name for key in await database.read(list_keys)] == ["wiki"]

@@ -20,6 +20,7 @@ from service import errors
 from service.settings import Settings
 from service.workers.fleet import Fleet
 from service.workers.messages import Deliver, FromWorker, ModelSetup, Ready, SourceText, TranslateOptions
+from service.workers.model_memory import MemoryTimes
 from service.workers.pool import TransportFactory
 from service.workers.worker import ProcessTransport
 from tests.conftest import sentences, write_model
@@ -281,17 +282,14 @@ async def test_models_that_cannot_be_served_together(small_model: Path, tmp_path
                 pytest.fail("it has started")
 
 
-async def test_models_take_turns_in_memory(
-    small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("service.workers.model_memory.BUSY_SECONDS", 0.1)
+async def test_models_take_turns_in_memory(small_model: Path, several_directions: Path) -> None:
     names = (small_model.name, several_directions.name)
     texts = sentences(40)
     wanted = {names[0]: expected(texts, small_model), names[1]: expected(texts, several_directions)}
     large = {small_model: 1_500_000_000, several_directions: 1_500_000_000}
     config, control = plan(small_model, several_directions, model_memory_mb=2000), Control()
     control.open()
-    async with Fleet(config, sized(control.start, large)) as fleet:
+    async with Fleet(config, sized(control.start, large), MemoryTimes(busy=0.1)) as fleet:
         assert loaded_models(fleet) == [names[0]] and fleet.ready
         assert fleet.stats().workers_ready == 1
         asked = [([SourceText(text)], TranslateOptions(EN_DE, model=name)) for text in texts for name in names]
@@ -307,12 +305,11 @@ async def test_models_take_turns_in_memory(
 
 
 async def test_requests_that_wait_for_their_model_end_before_the_shutdown(
-    small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
+    small_model: Path, several_directions: Path
 ) -> None:
-    monkeypatch.setattr("service.workers.model_memory.PAUSE_SECONDS", 0.1)
-    control = Control()
+    control, config = Control(), plan(small_model, several_directions, model_memory_mb=1)
     sizes = {small_model: 600_000, several_directions: 600_000}
-    async with Fleet(plan(small_model, several_directions, model_memory_mb=1), sized(control.start, sizes)) as fleet:
+    async with Fleet(config, sized(control.start, sizes), MemoryTimes(pause=0.1)) as fleet:
 
         async def admitted(name: str) -> str:
             with fleet.gate.entered():
@@ -335,12 +332,11 @@ async def test_queued_texts_of_an_unloaded_model(
     small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No later request for the model arrives: the queue alone lets the model be loaded again."""
-    monkeypatch.setattr("service.workers.model_memory.BUSY_SECONDS", 0)
     monkeypatch.setattr("service.workers.pool.PREFETCH", 0)  # a worker has one text at a time
-    control = Control()
+    control, config = Control(), plan(small_model, several_directions, model_memory_mb=1)
     sizes = {small_model: 600_000, several_directions: 600_000}
     texts = sentences(3)
-    async with Fleet(plan(small_model, several_directions, model_memory_mb=1), sized(control.start, sizes)) as fleet:
+    async with Fleet(config, sized(control.start, sizes), MemoryTimes(busy=0)) as fleet:
         asked = begin(fleet, texts)
         await until(lambda: control.entered.acquire(blocking=False))
         assert fleet.pools[0].queued

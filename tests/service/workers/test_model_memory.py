@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from service.errors import Overloaded
-from service.workers import model_memory
 from service.workers.admission import MEMORY_SECONDS, Admission, RequestSize, Throughput
-from service.workers.model_memory import ModelMemory
+from service.workers.model_memory import USE_SECONDS, MemoryTimes, ModelMemory
 
 
 @dataclass(eq=False)
@@ -37,28 +36,16 @@ class Model:
         self.loaded = False
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> "Clock":
-    """Replace the clock, and let the memory check the time at each turn of the event loop."""
-    clock = Clock()
-    monkeypatch.setattr(model_memory, "CHECK_SECONDS", 0)
-    monkeypatch.setattr("service.workers.model_memory.time.monotonic", lambda: clock.now)
-    return clock
-
-
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-
-async def run(budget: int | None, sizes: Sequence[int], steps: str, clock: Clock) -> list[str]:
+async def run(budget: int | None, sizes: Sequence[int], steps: str, pause: float) -> list[str]:
     """Open models a, b, c of these sizes in this order, take the steps, and return the loads and unloads.
 
     Steps: `b` and `b/caller` use a model, `b*3` three times; `+b` and `-b` begin and end a request of it; a number lets
     seconds pass; `?` lets the event loop turn.
     """
     tasks: list[asyncio.Task[None]] = []
-    memory = ModelMemory(budget, lambda work: tasks.append(asyncio.create_task(work)))
+    passed = [1000.0]
+    times = MemoryTimes(BUSY, pause, check=0, clock=lambda: sum(passed))
+    memory = ModelMemory(budget, lambda work: tasks.append(asyncio.create_task(work)), times)
     events: list[str] = []
     models: dict[str, Any] = {name: Model(name, size, events) for name, size in zip("abc", sizes, strict=False)}
     for model in models.values():
@@ -73,7 +60,7 @@ async def run(budget: int | None, sizes: Sequence[int], steps: str, clock: Clock
         elif step == "forget":
             memory.forget(models["a"])
         else:
-            clock.now += 0 if step == "?" else float(step)
+            passed.append(0 if step == "?" else float(step))
             for _ in range(20):
                 await asyncio.sleep(0)
     for task in tasks:  # some wait for a model that stays
@@ -82,7 +69,7 @@ async def run(budget: int | None, sizes: Sequence[int], steps: str, clock: Clock
     return events[1:]  # the first is always +a
 
 
-BUSY, USE = model_memory.BUSY_SECONDS, model_memory.USE_SECONDS
+BUSY, USE = MemoryTimes().busy, USE_SECONDS
 THREE, OPENED = (5, 5, 5), "+b -a +c "  # with room for two
 ROWS: dict[str, tuple[int | None, Sequence[int], str, str]] = {
     "no budget": (None, THREE, "", "+b +c"),
@@ -111,19 +98,13 @@ ROWS: dict[str, tuple[int | None, Sequence[int], str, str]] = {
 
 
 @pytest.mark.parametrize(("budget", "sizes", "steps", "events"), ROWS.values(), ids=ROWS)
-def test_models_are_unloaded_to_make_room(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock, budget: int | None, sizes: Sequence[int], steps: str, events: str
-) -> None:
-    monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 0)  # a model without requests may be unloaded at once
-    assert asyncio.run(run(budget, sizes, steps, clock)) == events.split()
+def test_models_are_unloaded_to_make_room(budget: int | None, sizes: Sequence[int], steps: str, events: str) -> None:
+    assert asyncio.run(run(budget, sizes, steps, pause=0)) == events.split()
 
 
 @pytest.mark.parametrize(("seconds", "events"), [("0.9", OPENED), ("1", OPENED + "-b +a")])
-def test_a_model_stays_after_a_request(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: str, events: str
-) -> None:
-    monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 1)
-    assert asyncio.run(run(10, THREE, f"b c a ? {seconds}", clock)) == events.split()
+def test_a_model_stays_after_a_request(seconds: str, events: str) -> None:
+    assert asyncio.run(run(10, THREE, f"b c a ? {seconds}", MemoryTimes().pause)) == events.split()
 
 
 def test_one_caller_cannot_fill_the_house() -> None:

@@ -87,7 +87,7 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
     assert set(said[5].thread_steps) == {-1}
 
 
-def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends() -> None:
     service, worker = protocol.OptionsMemory(), protocol.OptionsMemory()
 
     def send(number: int) -> int:
@@ -98,8 +98,7 @@ def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypa
         return len(data)
 
     assert [send(number) > 1000 for number in (0, 0, 1, 0, 1)] == [True, False, True, False, False]
-    monkeypatch.setattr(protocol, "MAX_KNOWN_BYTES", 50_000)  # about two glossaries
-    service, worker = protocol.OptionsMemory(), protocol.OptionsMemory()
+    service, worker = (protocol.OptionsMemory(50_000) for _ in range(2))  # about two glossaries
     assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
 
 
@@ -119,10 +118,10 @@ def test_the_sentences_of_a_long_translation_are_sent_in_parts(sentences: int, p
 
 
 def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_loop, "TURN_SECONDS", 0)  # one step of planning in each turn
     monkeypatch.setattr(worker_loop, "PLANNING_SECONDS", 0.35)  # three turns of 0.1 s on the clock below
     translator = Translator.load(small_model, "cpu")
-    loop, options = worker_loop.WorkerLoop(translator), TranslateOptions(Direction("en", "de"))
+    loop = worker_loop.WorkerLoop(translator, turn_seconds=0)  # one step of planning in each turn
+    options = TranslateOptions(Direction("en", "de"))
     long, short = SourceText("The dog sees the cat. The horse. " * 100), SourceText("The dog.")
     loop.take([Translate(1, long, options, "a"), Translate(2, long, options, "a"), Translate(3, short, options, "b")])
     clock = iter(range(10))
@@ -137,9 +136,8 @@ def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.M
     assert [answer.translation.text for answer in finished[1:]] == [expected, expected]
 
 
-def test_a_text_is_withdrawn_while_it_is_planned(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_loop, "TURN_SECONDS", 0)
-    loop = worker_loop.WorkerLoop(Translator.load(small_model, "cpu"))
+def test_a_text_is_withdrawn_while_it_is_planned(small_model: Path) -> None:
+    loop = worker_loop.WorkerLoop(Translator.load(small_model, "cpu"), turn_seconds=0)
     text = SourceText("The dog sees the cat. " * 2000)
     loop.take([Translate(1, text, TranslateOptions(Direction("en", "de")))])
     loop.begin()

@@ -252,6 +252,9 @@ class TextPlanner(SentenceTranslator):
         parts = segment.cut_text(text) if whole else split(text, self.context.source)
         list_language = "" if protect.has_numbered_lines(text) else self.context.source
         for part in segment.merge_divided(parts, kept):
+            if not part.text:  # PAUSE
+                yield None
+                continue
             begin, end = end, end + len(part.text)
             ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]
             moved = [_move(place, -begin) for place in ranges]
@@ -260,7 +263,7 @@ class TextPlanner(SentenceTranslator):
             else:
                 yield from self._split(part, moved, list_language)
 
-    def _split(self, part: TextPart, kept: Sequence[Range], list_language: str) -> Iterator[TextPart]:
+    def _split(self, part: TextPart, kept: Sequence[Range], list_language: str) -> Iterator[TextPart | None]:
         """Yield the list marker and the outer marks of emphasis of a part, if any, and the rest of the part.
 
         A rest that is too long is split into pieces of a length that the training text of the model covers.
@@ -279,6 +282,7 @@ class TextPlanner(SentenceTranslator):
         elif self._fits(text, kept):
             yield TextPart(text, kept=False, kept_ranges=kept)
         else:
+            yield None
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
                 is_word = all(letter.islower() or letter.isupper() for letter in piece)

@@ -23,7 +23,7 @@ def split_message(message: str) -> list[tuple[str, bool]]:
     Each branch of a `plural`, `select`, `selectordinal` or `choice` argument is a text. Simple arguments such as
     `{name}` are part of a text. A message without such an argument, or with unmatched braces, is one text.
     """
-    parts = list(_split(message, 0))
+    parts = list(message_parts(message))
     return parts if "".join(text for text, _ in parts) == message else [(message, True)]
 
 
@@ -43,7 +43,8 @@ def safe_apostrophes(text: str, source: str) -> str:
     return text if _BEFORE_SYNTAX.search(source) else _BEFORE_SYNTAX.sub("’", text)
 
 
-def _split(message: str, depth: int) -> Iterator[tuple[str, bool]]:
+def message_parts(message: str, depth: int = 0) -> Iterator[tuple[str, bool]]:
+    """Yield the pairs of `split_message`; concatenated, they may differ from a message with unmatched braces."""
     done = place = 0
     while (brace := _next(message, place, "{}")) and brace[0] == "{" and (closing := _next(message, brace.end(), "}")):
         place = end = closing.end()
@@ -55,7 +56,7 @@ def _split(message: str, depth: int) -> Iterator[tuple[str, bool]]:
         done = brace.start()
         for begin, stop in branches:
             yield message[done:begin], False
-            yield from _split(message[begin:stop], depth + 1)
+            yield from message_parts(message[begin:stop], depth + 1)
             done = stop
         yield message[done:end], False
         done = end

@@ -28,6 +28,7 @@ from mt.text.word_tables import read_tables
 LONGEST_SENTENCE = 2000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
+_MOST_MERGED = 100  # kept parts, which also bounds the time between two parts
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
 _LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["sentences"].values()
@@ -65,6 +66,10 @@ class TextPart:
     text: str
     kept: bool
     kept_ranges: tuple[Range, ...] = ()
+
+
+PAUSE = TextPart("", kept=True)
+"""A part that is empty, after a step of the division that gave no part."""
 
 
 def split_text(text: str, language: str) -> Iterator[TextPart]:
@@ -319,11 +324,11 @@ def _form_one(before: str, after: str) -> bool:
 
 
 def _merge_kept(parts: Iterable[TextPart]) -> Iterator[TextPart]:
-    """Yield the parts that are not empty. Adjacent kept parts are merged up to about LONGEST_SENTENCE characters."""
+    """Yield the parts that are not empty. Adjacent kept parts are merged, up to a limit."""
     kept: list[str] = []
     length = 0
     for part in parts:
-        if part.kept and length < LONGEST_SENTENCE:
+        if part.kept and length < LONGEST_SENTENCE and len(kept) < _MOST_MERGED:
             kept.append(part.text)
             length += len(part.text)
         elif part.text:

@@ -1,5 +1,6 @@
 """Text tasks whose sentences decode more than once, over a table as model; odd texts over a small model."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -447,19 +448,22 @@ def test_no_cut_parts_a_long_span() -> None:
     assert table.asked == ["one two three", "four five six"]
 
 
-def test_a_step_of_planning_does_not_encode_the_rest_of_a_long_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoded, encode = list[int](), Words.encode
+UNITS = ["go on ", "<b>a</b> ", "a<br/>", "{{#a}}\n", "{a,plural,b{c}} ", "```\na\n```\n"]
 
-    def counted(words: Words, text: str) -> list[int]:
-        encoded.append(len(text))
-        return encode(words, text)
 
-    monkeypatch.setattr(Words, "encode", counted)
-    task = Table({}).planner(longest=4).begin("go on " * 128)
-    task.plan(0)
-    first = sum(encoded)
-    task.plan()
-    assert len(task.parts) > 64 and first < sum(encoded) / 2
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_step_of_planning_is_a_small_part_of_it(translator: Translator, unit: str) -> None:
+    """Measured in function calls."""
+    planner, calls, longest = translator.planner(source="en", target="de"), count(), 0
+    planner.task(unit)
+    task = planner.begin(unit * 1500)
+    sys.setprofile(lambda frame, event, argument: next(calls) and None)
+    while not task.planned:
+        before = next(calls)
+        task.plan(0)
+        longest = max(longest, next(calls) - before)
+    sys.setprofile(None)
+    assert longest < next(calls) / 6
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def is_marked_as_kept(token: Token) -> bool:
     return translate == "no" or "notranslate" in classes or token.attribute("mtype") == "protected"
 
 
-class _OpenElements:
+class OpenElements:
     """Stack of open elements, with fast access to the innermost element of a name and to the innermost HTML block."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class ElementIndex:
         self.parent = [-1] * count
         # _mixed[i]: whether element i contains text directly; _mixed[-1]: whether there is text outside of all elements
         self._mixed = [False] * (count + 1)
-        stack = _OpenElements()
+        stack = OpenElements()
         for number, token in enumerate(self.tokens):
             if token.kind is TokenKind.START:
                 self._close_implied(stack, number)
@@ -203,7 +203,7 @@ class ElementIndex:
     def holds_block(self, number: int) -> bool:
         return self._blocks_before[self.end[number]] > self._blocks_before[number]
 
-    def _close(self, stack: _OpenElements, number: int) -> None:
+    def _close(self, stack: OpenElements, number: int) -> None:
         """Close the innermost open element that has the name of end tag `number`. If there is none, do nothing.
 
         In HTML, the end tag of an inline element is ignored if a block inside that element is still open.
@@ -222,7 +222,7 @@ class ElementIndex:
             self.end[inner] = number
         self.end[opened] = number + 1
 
-    def _close_implied(self, stack: _OpenElements, number: int) -> None:
+    def _close_implied(self, stack: OpenElements, number: int) -> None:
         """Close the open HTML blocks without end tag that end where start tag `number` begins.
 
         For example, <li> ends the list item before it. No element of a picture, such as <title>, ends one around it.

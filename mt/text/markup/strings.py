@@ -8,16 +8,15 @@ decoded: they are protected in the text, and stay as they are. A tag may be writ
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 
 from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
-from mt.text.markup.elements import BLOCKS, VOID, Dialect, ElementIndex
+from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
 from mt.text.markup.reading import BULLET, SENTENCE_END
-from mt.text.markup.tokens import Token, TokenKind
-from mt.text.messages import split_message
-from mt.text.segment import BBCODE, TextPart, split_text
+from mt.text.messages import message_parts
+from mt.text.segment import BBCODE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
 from mt.text.word_tables import read_tables
 
@@ -138,26 +137,9 @@ def find_tags(text: str, marks: bool = False) -> list[StringTag]:
 
     A statement is a tag named STATEMENT. Tags in code of templates are left out. `marks` adds those of `_MARKS`.
     """
-    fences = [*_code_blocks(text)]
-    inside = {place for block in fences for place in range(block.begin, block.end)}
-    syntax = (*find_templates(text), *_message_syntax(text), *_metadata_syntax(text))
-    outside = (code for code in syntax if code.begin not in inside)
-    templates = [*outside, *fences]
-    if not (templates or marks or _ANGLE.search(text)):
-        return []
-    code = bytearray(len(text) if templates else 0)
-    for template in templates:
-        code[template.begin : template.end] = b"\1" * (template.end - template.begin)
-    matches = [match for match in _TAG.finditer(text) if not (code and code[match.start()])]
-    partners = ElementIndex(list(map(_token, matches)), Dialect(xml=True)).partner
-    tags = [StringTag(template.begin, template.end, STATEMENT) for template in templates if template.statement]
-    for match, partner in zip(matches, partners, strict=True):
-        begin, end = match.span()
-        name = (match["name"] or "").lower()
-        attached = begin > 0 and text[begin - 1].isalnum()  # as in vector<p>
-        alone = not match["name"] or match["empty"] or name in VOID or (name in BLOCKS and not attached)
-        if partner >= 0 or alone:
-            tags.append(StringTag(begin, end, name, matches[partner].start() if partner >= 0 else -1))
+    tags: list[StringTag] = []
+    for _ in _find_tags(text, tags):
+        pass
     found = _find_marks(text) if marks else []
     taken = {place for tag in tags for place in range(tag.begin, tag.end)} if found else set[int]()
     for match in found:  # including those found within others
@@ -165,7 +147,50 @@ def find_tags(text: str, marks: bool = False) -> list[StringTag]:
         found += _MARKS.finditer(text, inner, stop) if match["bbcode"] else ()
         if taken.isdisjoint(range(begin, end)):
             tags += StringTag(begin, inner, "strong", stop), StringTag(stop, end, "strong", begin)
-    return sorted(tags, key=lambda tag: tag.begin)
+    return sorted(tags, key=lambda tag: tag.begin) if found else tags
+
+
+def _find_tags(text: str, tags: list[StringTag]) -> Iterator[None]:
+    """Append the tags that `find_tags` returns without `marks`. Each step between two values takes a bounded time."""
+    templates = [*_code_blocks(text)]
+    fenced = _bytes_within(text, templates)
+    for code in chain(find_templates(text), _message_syntax(text), _metadata_syntax(text)):
+        yield
+        if code and not (fenced and fenced[code.begin]):
+            templates.append(code)
+    if not (templates or _ANGLE.search(text)):
+        return
+    within = _bytes_within(text, templates)
+    matches, partners, opened = list[re.Match[str]](), dict[int, int](), OpenElements()
+    for match in _TAG.finditer(text):
+        yield
+        if within and within[match.start()]:
+            continue
+        name = (match["name"] or "").lower()
+        if not match["end"] and name and not match["empty"]:
+            opened.open(len(matches), name)
+        elif name and not match["empty"] and (depths := opened.depths.get(name)):
+            begin = opened.close(depths[-1])[0]
+            partners[begin], partners[len(matches)] = match.start(), matches[begin].start()
+        matches.append(match)
+    tags += (StringTag(template.begin, template.end, STATEMENT) for template in templates if template.statement)
+    for number, match in enumerate(matches):
+        yield
+        begin, end = match.span()
+        name = (match["name"] or "").lower()
+        attached = begin > 0 and text[begin - 1].isalnum()  # as in vector<p>
+        alone = not match["name"] or match["empty"] or name in VOID or (name in BLOCKS and not attached)
+        if number in partners or alone:
+            tags.append(StringTag(begin, end, name, partners.get(number, -1)))
+    tags.sort(key=lambda tag: tag.begin)
+
+
+def _bytes_within(text: str, templates: Sequence[TemplateCode]) -> bytearray:
+    """Return a byte for each character of a text, 1 in templates and 0 elsewhere; none if there are no templates."""
+    within = bytearray(len(text) if templates else 0)
+    for template in templates:
+        within[template.begin : template.end] = b"\1" * (template.end - template.begin)
+    return within
 
 
 def _code_blocks(text: str) -> Iterator[TemplateCode]:
@@ -179,11 +204,14 @@ def _code_blocks(text: str) -> Iterator[TemplateCode]:
             fence = ""
 
 
-def _message_syntax(text: str) -> Iterator[TemplateCode]:
-    """Yield the syntax between the branches of ICU messages as statements."""
-    end = 0
-    for part, translated in split_message(text) if MESSAGE.search(text) else ():
-        begin, end = end, end + len(part)
+def _message_syntax(text: str) -> Iterator[TemplateCode | None]:
+    """Yield the syntax between the branches of ICU messages as statements. None is yielded after other steps."""
+    end, parts = 0, list[tuple[str, bool]]()
+    for part in message_parts(text) if MESSAGE.search(text) else ():
+        yield None
+        parts.append(part)
+    for piece, translated in parts if "".join(piece for piece, _ in parts) == text else ():
+        begin, end = end, end + len(piece)
         if not translated:
             yield TemplateCode(begin, end, statement=True)
 
@@ -208,34 +236,32 @@ def _metadata_syntax(text: str) -> Iterator[TemplateCode]:
         yield TemplateCode(end, stop, statement=True)
 
 
-def _token(match: re.Match[str]) -> Token:
-    kind = TokenKind.END if match["end"] else TokenKind.START
-    return Token(
-        kind if match["name"] and not match["empty"] else TokenKind.OTHER, match[0], (match["name"] or "").lower()
-    )
-
-
 def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
     """Yield the sentences and kept parts of a text that may contain tags, as `split_text` does.
 
     Tags of blocks, statements of templates, and line breaks after a sentence, before a bullet or, in a table, before a
     capital, are kept parts. Other tags do not affect the ends of sentences: an end tag belongs to the part before it.
+    PAUSE comes after a step that gave no part, so that the time between two parts is bounded.
     """
-    tags = find_tags(text)
+    tags: list[StringTag] = []
+    for _ in _find_tags(text, tags):
+        yield PAUSE
     if not tags:
         yield from split_text(text, language)
         return
-    bare: list[str] = []
+    bare, following = list[str](), dict[int, int]()  # `following`: end tags by their offsets
     ends: list[int] = []  # offsets in `text` of the ends of the characters of `bare`
     end = 0
     for tag in [*tags, StringTag(len(text), len(text), "")]:
+        yield PAUSE
         bare.append(text[end : tag.begin])
         ends += range(end + 1, tag.begin + 1)
         end = tag.end
         if sign := _sign(tag, text, language):
             bare.append(sign)
             ends.append(tag.end)
-    following = {tag.begin: tag.end for tag in tags if tag.closes and tag.name not in BLOCKS}
+        if tag.closes and tag.name not in BLOCKS:
+            following[tag.begin] = tag.end
     begin = count = 0
     for part in split_text("".join(bare), language):
         count += len(part.text)

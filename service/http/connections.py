@@ -151,7 +151,8 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
-            raise ValueError("too many pipelined requests")  # the parser stops, and `data_received` refuses the request
+            self._refusal = InvalidRequest.listing(f"more than {MAX_PIPELINED} requests wait for the answer to another")
+            raise self._refusal
         self._in_head = True
         super().on_message_begin()
 
@@ -234,18 +235,19 @@ class Connection(HttpToolsProtocol):
         self.abort()
 
     def _refuse(self, error: ServiceError) -> None:
-        """Let the application answer a request that is not valid with an error, and close the connection.
+        """Let the application answer a request that is not valid with an error, after those before it; then close.
 
-        If the request before it is being answered, only close the connection.
+        If the body of the request before it is not complete, this answer replaces its answer, or none is sent.
         """
         self._refusal = error
         self._stop_read_timer()
         self._all.waiting.pop(self, None)
         self.flow.pause_reading()
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-            if self.cycle.response_started or self.pipeline or not self.cycle.more_body:
+        before = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
+        if before is not None and before.more_body:
+            before.disconnected = True
+            before.message_event.set()
+            if before.response_started or self.pipeline:
                 self.transport.close()
                 return
         super().on_message_begin()
@@ -265,7 +267,10 @@ class Connection(HttpToolsProtocol):
             on_response=self.on_response_complete,
         )
         self.cycle.more_body = False
-        self._start_asgi_task(self.cycle, self.app)
+        if before is None or before.more_body:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.pipeline.appendleft((self.cycle, self.app))
 
     def _ignore_upgrade(self, rest: bytes) -> None:
         """Parse the head of a request again, without its header Upgrade, and then the body, which begins in `rest`."""

@@ -58,6 +58,7 @@ SECURITY_HEADERS: dict[bytes, bytes] = {
     b"referrer-policy": b"no-referrer",
 }
 _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_HOST = re.compile(r"(?:\[(?P<ipv6>[\da-f:.]+)\]|(?P<name>[^\s:/?#@\[\]]*))(?::\d*)?", re.ASCII | re.IGNORECASE)
 
 
 def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics, gate: RequestGate) -> None:
@@ -214,10 +215,12 @@ class RequestGateMiddleware:
         if size > HEAD_BYTES:
             raise HeadTooLarge
         hosts = headers.getlist("host")
-        host = host_name(hosts[0]) if hosts else ""
-        if self._hosts.isdisjoint(("*", host)) and not is_address(host):
+        host = _HOST.fullmatch(hosts[0]) if hosts else _HOST.fullmatch("")
+        name = host[host.lastgroup or 0].lower() if host else None
+        if name is None or (self._hosts.isdisjoint(("*", name)) and not is_address(name)):
             raise InvalidRequest.listing(
-                f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"
+                f"the header Host is {shorten(hosts[0])}; accepted: an IP address, or a name in the setting "
+                "allowed_hosts"
             )
         if len(hosts) != 1 and scope["http_version"] == "1.1":
             raise InvalidRequest.listing(f"there are {len(hosts)} headers Host; accepted: one")
@@ -274,15 +277,9 @@ def merge_slashes(scope: Scope) -> None:
         scope["path"] = scope.get("root_path", "") + "/" + "/".join(filter(None, path.split("/")))
 
 
-def host_name(host: str) -> str:
-    """Return the name or the address in a Host header, in lower case and without the port."""
-    name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
-    return name.lower()
-
-
 def is_address(name: str) -> bool:
     """Return whether a Host header has no name, localhost or an IP address. A DNS rebinding attack sends a name."""
     try:
-        return name in ("", "localhost") or ("%" not in name and bool(ip_address(name)))  # a zone of IPv6 may be a name
+        return name in ("", "localhost") or bool(ip_address(name))
     except ValueError:
         return False

@@ -251,8 +251,7 @@ class Connection(HttpToolsProtocol):
                 self.transport.close()
                 return
         super().on_message_begin()
-        self.scope.update({"method": "", "path": "/", "raw_path": b"/", "query_string": b""})
-        self.scope["state"]["refusal"] = error
+        self.scope |= {"method": "", "path": "/", "raw_path": b"/", "query_string": b"", "state": {"refusal": error}}
         self.cycle = RequestResponseCycle(
             scope=self.scope,
             transport=self.transport,

@@ -58,7 +58,7 @@ SECURITY_HEADERS: dict[bytes, bytes] = {
     b"referrer-policy": b"no-referrer",
 }
 _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
-_HOST = re.compile(r"(?:\[(?P<ipv6>[\da-f:.]+)\]|(?P<name>[^\s:/?#@\[\]]*))(?::\d*)?", re.ASCII | re.IGNORECASE)
+_HOST = re.compile(r"(?P<name>\[[\da-f:.]+\]|[^\s:/?#@\[\]]*)(?::\d*)?", re.ASCII | re.IGNORECASE)
 
 
 def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics, gate: RequestGate) -> None:
@@ -215,12 +215,11 @@ class RequestGateMiddleware:
         if size > HEAD_BYTES:
             raise HeadTooLarge
         hosts = headers.getlist("host")
-        host = _HOST.fullmatch(hosts[0]) if hosts else _HOST.fullmatch("")
-        name = host[host.lastgroup or 0].lower() if host else None
+        host = hosts[0] if hosts else ""
+        name = found["name"].strip("[]").lower() if (found := _HOST.fullmatch(host)) else None
         if name is None or (self._hosts.isdisjoint(("*", name)) and not is_address(name)):
             raise InvalidRequest.listing(
-                f"the header Host is {shorten(hosts[0])}; accepted: an IP address, or a name in the setting "
-                "allowed_hosts"
+                f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"
             )
         if len(hosts) != 1 and scope["http_version"] == "1.1":
             raise InvalidRequest.listing(f"there are {len(hosts)} headers Host; accepted: one")

@@ -120,10 +120,7 @@ ATTACKS: dict[str, tuple[Attack, set[int]]] = {
     "errors of text": (errors("/v2/translate", "text"), {400}),
     "errors of q": (errors("/translate", "q"), {400}),
     "texts beyond the limit": (texts(["a"] * 1999, source="auto"), REFUSED),
-    "attention": (
-        texts([" ".join(["house"] * 150 + [str(number)]) for number in range(60)], attention=True),
-        TRANSLATED,
-    ),
+    "attention": (texts([f"{'house ' * 150}{number}" for number in range(60)], attention=True), TRANSLATED),
     "glossaries of one caller": (glossaries, {201}),
     **{
         f"{name}, {words} words": (texts("a " * words, glossary=terms, timeout_ms=20_000), TRANSLATED)

@@ -97,14 +97,7 @@ def log_probability(table: Callable[[Ids, Ids], list[float]], source: Ids, token
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize(
     ("needed", "avoided"),
-    [
-        ({(4,): 1}, []),
-        ({(4,): 2}, []),
-        ({(4,): 1, (5,): 1}, []),
-        ({(4,): 1}, [(5,)]),
-        ({}, [(4,), (5, 6)]),
-        ({(6,): 1}, [(4, 5)]),
-    ],
+    [({(4,): 2}, []), ({(4,): 1, (5,): 1}, []), ({(4,): 1}, [(5,)]), ({}, [(4,), (5, 6)]), ({(6,): 1}, [(4, 5)])],
 )
 def test_a_wide_beam_finds_the_best_of_all_sentences(alpha: float, needed: dict[Ids, int], avoided: list[Ids]) -> None:
     """Three words and at most four tokens: 1 + 3 + 9 + 27 sentences."""

@@ -157,15 +157,7 @@ def test_memory_is_counted_by_the_longest_sentence() -> None:
 
 @pytest.mark.parametrize(
     ("longest", "max_length", "columns"),
-    [
-        (10, 512, 128),
-        (127, 512, 128),
-        (128, 512, 256),
-        (511, 512, 512),
-        (512, 512, 544),
-        (1024, 1024, 1056),
-        (60, 60, 128),
-    ],
+    [(127, 512, 128), (128, 512, 256), (511, 512, 512), (512, 512, 544), (1024, 1024, 1056), (60, 60, 128)],
 )
 def test_columns_are_a_power_of_two_or_as_many_as_needed(longest: int, max_length: int, columns: int) -> None:
     assert target_columns(SearchOptions(max_length=max_length), longest) == columns

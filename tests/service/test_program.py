@@ -115,13 +115,7 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
             (*no_model, "--page-memories", "", "--page-glossary", str(rubbish)): f"the glossary {rubbish} cannot be",
             (*no_model, "--host", "0.0.0.0"): "no key is required",
             (*no_model, "--database", str(tmp_path / "misspelt.db")): "new database created",
-            (
-                *no_model,
-                "--database",
-                str(tmp_path / "m.db"),
-                "--require-key",
-                "true",
-            ): "no key is valid: every request",
+            (*no_model, "--database", str(tmp_path / "m.db"), "--require-key", "true"): "no key is valid: every",
             (*model, "--port", port): f"cannot listen on 127.0.0.1, port {port}",
         }
         lines = [["--port", "0", *arguments] for arguments in problems]

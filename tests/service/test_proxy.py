@@ -144,10 +144,8 @@ def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: Proxied) -> 
             b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n"
         )
         assert connection.recv(1000).startswith(b"HTTP/1.1 400")
-    for slow in (
-        b"GET /translator/livez HT",
-        b"POST /translator/translate HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\na",
-    ):
+    post = b"POST /translator/translate HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\na"
+    for slow in (b"GET /translator/livez HT", post):
         with socket.create_connection(address, 60, (caller, 0)) as connection:
             connection.sendall(slow)
             with suppress(ConnectionResetError):

@@ -67,12 +67,7 @@ def test_the_projected_loss_is_the_plain_one(monkeypatch: pytest.MonkeyPatch, sm
 
 @pytest.mark.parametrize(
     ("dtype", "gigabytes", "logits"),
-    [
-        (torch.bfloat16, 80, 1 << 28),
-        (torch.float32, 80, 1 << 28),
-        (torch.bfloat16, 16, 1 << 27),
-        (torch.float32, 16, 1 << 26),
-    ],
+    [(torch.bfloat16, 80, 1 << 28), (torch.bfloat16, 16, 1 << 27), (torch.float32, 16, 1 << 26)],
 )
 def test_a_chunk_of_logits_on_a_gpu(
     monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, gigabytes: int, logits: int

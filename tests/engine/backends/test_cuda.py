@@ -226,9 +226,7 @@ def test_cancelled_sentences_leave_nothing_behind(decoders: Build) -> None:
     batch.select([2, 0])  # 1 is given up, the others change places
     batch.extend(begin(decoder, requests[3:]))
     found = finished(batch, 3)
-    assert_plain(
-        {number: found[place] for place, number in enumerate((2, 0, 3))}, model, [requests[n] for n in (0, 2, 3)]
-    )
+    assert_plain({id: found[place] for place, id in enumerate((2, 0, 3))}, model, [requests[n] for n in (0, 2, 3)])
 
 
 arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1, max_size=5)

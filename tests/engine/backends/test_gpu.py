@@ -258,9 +258,7 @@ LOGITS = {
     "large": lambda z: 1000 * z,
     "masked": lambda z: z.masked_fill(z > 0, -torch.inf),
     "infinite": lambda z: z.index_fill(1, torch.tensor([7], device=z.device), torch.inf),
-    "ends": lambda z: z.index_add(
-        1, torch.tensor([3], device=z.device), torch.full((len(z), 1), 12.0, device=z.device)
-    ),
+    "ends": lambda z: z.index_add(1, torch.tensor([3], device=z.device), torch.full_like(z[:, :1], 12)),
 }
 
 

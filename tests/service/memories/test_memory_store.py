@@ -36,10 +36,7 @@ from tests.service.doubles import UnreliableDatabase
 EN_DE = Direction("en", "de")
 KEY = "key:0a"
 LIMITS = MemoryLimits()
-ANIMALS = [
-    MemoryUnit("The dog sleeps.", "Der Hund schläft."),
-    MemoryUnit("Two cats eat a fish.", "Zwei Katzen fressen einen Fisch."),
-]
+ANIMALS = [MemoryUnit("The dog sleeps.", "Der Hund schläft."), MemoryUnit("Two cats eat.", "Zwei Katzen fressen.")]
 
 
 @pytest.fixture

@@ -82,12 +82,7 @@ def test_the_sentences_of_a_file_as_tmx(native: Application) -> None:
         ("a.txt", b"\xff\xfe\xfa", {}, "a.txt"),
         ("a.json", b"{", {}, "a.json"),
         ("a.txt", b"x", {"target": "zz"}, "zz is not supported; accepted: de, fr"),
-        (
-            "a.txt",
-            b"da ist der Hund",
-            {"source": "auto"},
-            "Source and target language are equal: German (de); accepted:",
-        ),
+        ("a.txt", b"da ist der Hund", {"source": "auto"}, "Source and target language are equal: German (de); acc"),
         ("a.txt", b"da ist der Hund", {"source": "de"}, "Source and target language are equal: German (de)"),
         ("a.txt", b"x", {"encoding": "klingon"}, "the encoding 'klingon' is unknown; accepted: such as utf-16, cp1252"),
         ("a.csv", b"id,name\na,b\n", {"columns": "size"}, "no column 'size'; accepted: a number from 1 to 2, or id, n"),

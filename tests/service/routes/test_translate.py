@@ -90,13 +90,15 @@ def said(text: Any, **more: Any) -> dict[str, Any]:
 AUTO = {"source": "auto"}
 FRENCH = {"target": "fr"}
 HTML = {"format": "html"}
-ENGLISH, GERMAN = ({"confidence": 90.0, "language": code} for code in ("en", "de"))
+ENGLISH, _ = BOTH = [{"confidence": 90.0, "language": code} for code in ("en", "de")]
+BRIDGED = said(["B A"], bridge=["de"])
 RANKED = "<p>A~1</p><b>B~1</b>"
 TITLE = '<p title="a b">one <b>two</b> &lt;i&gt; <!-- no --></p>'
 SENTENCES = [
     {"source": [0, 6], "target": [0, 6], "alternatives": ["👍 ONE.~1"], "alignment": [[[0, 1]] * 2, [[2, 5]] * 2]},
     {"source": [7, 11], "target": [7, 11], "alternatives": ["TWO!~1"], "alignment": [[[7, 10]] * 2]},
 ]
+RATED = {"quality": 50, "segments": [{**one, "quality": 50} for one in SENTENCES]}
 ANSWERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"q": ["a", ""]}, said(["A", ""])),
     ({"q": []}, said([])),
@@ -105,32 +107,18 @@ ANSWERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     *(({"q": text}, said(text)) for text in ("", " ", "\r\n\r\n", " \t\n ", "\u2028")),
     ({"q": ["<p>a <b>b</b></p>", "&lt;c&gt;"], **HTML}, said(["<p>A <b>B</b></p>", "&lt;C&gt;"])),
     *(({"q": "the dog", "source": auto}, said("THE DOG", detectedLanguage=ENGLISH)) for auto in ("auto", "AUTO")),
-    ({"q": ["the dog", "der Hund"], **AUTO}, said(["THE DOG", "der Hund"], detectedLanguage=[ENGLISH, GERMAN])),
+    ({"q": ["the dog", "der Hund"], **AUTO}, said(["THE DOG", "der Hund"], detectedLanguage=BOTH)),
     ({"q": '<p class="der der">the</p>', **AUTO, **HTML}, said('<p class="der der">THE</p>', detectedLanguage=ENGLISH)),
     ({"q": TITLE, "source": "de", **FRENCH, **HTML}, said('<p title="b a">&lt;i&gt; <b>two</b> one <!-- no --></p>')),
     ({"q": "the dog", "target": "en"}, said("the dog")),
     ({"q": "a &lt; b", "source": "de", **HTML}, said("a &lt; b")),
     ({"q": "<p>a</p><b>b</b>", **HTML, "alternatives": 1}, said("<p>A</p><b>B</b>", alternatives=[RANKED])),
     ({"q": "a b", "api_key": "", "format": "text", "alternatives": 0, "frontend": 1}, said("A B")),
-    *(
-        ({"q": "a b", "source": source, "target": target}, said("A B"))
-        for source, target in (
-            ("en_US", "de_DE"),
-            ("EN-GB", "de-CH"),
-            ("eng", "deu"),
-            ("en-Latn-GB", "ger"),
-            (" en", "de "),
-        )
-    ),
+    *(({"q": "a b", "source": code}, said("A B")) for code in ("en_US", "EN-GB", "eng", "en-Latn-GB", " en")),
+    *(({"q": "a b", "target": code}, said("A B")) for code in ("de_DE", "de-CH", "deu", "ger", "de ")),
     ({"q": "one two.", **FRENCH}, said("TWO ONE.", bridge="de")),
-    (
-        {"q": ["the a", "der b"], **FRENCH, **AUTO},
-        said(["A THE", "b der"], bridge=["de", None], detectedLanguage=[ENGLISH, GERMAN]),
-    ),
-    (
-        {"q": ["a b"], "targets": ["fr", "de"]},
-        said(["A B"], translations={"fr": said(["B A"], bridge=["de"]), "de": said(["A B"])}),
-    ),
+    ({"q": ["the a", "der b"], **FRENCH, **AUTO}, said(["A THE", "b der"], bridge=["de", None], detectedLanguage=BOTH)),
+    ({"q": ["a b"], "targets": ["fr", "de"]}, said(["A B"], translations={"fr": BRIDGED, "de": said(["A B"])})),
     ({"q": "cat dog Rex", "glossary": {"cat": "Katze"}, "do_not_translate": ["Rex"]}, said("Katze DOG Rex")),
     ({"q": "a b", "model": "words-en-de"}, said("A B", models=["words-en-de"])),
     ({"q": "a b", "model": "default", **FRENCH}, said("B A", bridge="de", models=["words-en-de", "words-de-fr"])),
@@ -138,12 +126,7 @@ ANSWERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"q": ["a"], "segments": True}, said(["A"], segments=[[{"source": [0, 1], "target": [0, 1], "quality": 50}]])),
     (
         {"q": "👍 one. Two!", "quality": True, "segments": True, "alignment": True, "alternatives": 1},
-        said(
-            "👍 ONE. TWO!",
-            alternatives=["👍 ONE. TWO!~1"],
-            quality=50,
-            segments=[{**one, "quality": 50} for one in SENTENCES],
-        ),
+        said("👍 ONE. TWO!", **RATED, alternatives=["👍 ONE. TWO!~1"]),
     ),
 ]
 

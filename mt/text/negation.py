@@ -14,12 +14,9 @@ _CLEAR, _POSSIBLE, _DUTIES, _NO_DUTIES, _NEVER_GUESSES = (
 )
 _HINTS = {language: parts.split() for language, parts in _TABLES["hints"].items()}  # for fast tests
 _PERMISSIONS = {"muss": "darf", "musst": "darfst", "müssen": "dürfen", "müsst": "dürft"}
-_DUTY = re.compile(r"[Mm](?<!\w.)(?:usst?|üssen|üsst)\b")
 _VERB = re.compile(r"(?i)\b(?:muss|musst|müssen|müsst|darf|darfst|dürf\w+|brauch\w+|soll\w*)\b")
-_CLAUSE, _NOT = (
-    re.compile(r"[,;:.!?]|\b(?:und|aber|oder)\b"),
-    re.compile(r"(?i)\b(?:nicht(?! nur\b)|kein\w*|nie|niemals)\b"),
-)
+_CLAUSE = re.compile(r"([,;:.!?]|\b(?:und|aber|oder)\b)")
+_NOT = re.compile(r"(?i)\b(?:nicht(?! nur\b)|kein\w*|nie|niemals)\b")
 _WITHOUT = re.compile(r"(?i)\b(?:without|ohne|sans)\b")
 
 
@@ -46,17 +43,21 @@ def mend_prohibitions(source: str, translation: str, languages: tuple[str, str])
     if language not in _DUTIES:
         return translation
     duties = [duty["not"] is not None for duty in _DUTIES[language].finditer(source)]
+    if not any(duties):
+        return translation
     if target == "en" and all(duties) and len(duties) == len(_NO_DUTIES[target].findall(translation)):
         return _NO_DUTIES[target].sub("must not", translation)
-    if target != "de" or not _DUTY.search(translation):
+    if target != "de" or len(duties) != len(_VERB.findall(translation)):
         return translation
-    verbs = list(_VERB.finditer(translation))
-    if len(duties) != len(verbs):
-        return translation
-    for is_prohibition, verb in zip(reversed(duties), reversed(verbs), strict=True):
-        clause = _CLAUSE.split(translation[: verb.start()])[-1] + _CLAUSE.split(translation[verb.end() :])[0]
-        if is_prohibition and verb[0].lower() in _PERMISSIONS and _NOT.search(clause):
-            permission = _PERMISSIONS[verb[0].lower()]
-            permission = permission.capitalize() if verb[0][0].isupper() else permission
-            translation = translation[: verb.start()] + permission + translation[verb.end() :]
-    return translation
+    left = iter(duties)
+
+    def permitted(clause: str) -> str:
+        is_negated = _NOT.search(clause) is not None
+        return _VERB.sub(lambda verb: _permission(verb[0]) if next(left) and is_negated else verb[0], clause)
+
+    return "".join(map(permitted, _CLAUSE.split(translation)))
+
+
+def _permission(duty: str) -> str:
+    permission = _PERMISSIONS.get(duty.lower(), duty)
+    return permission.capitalize() if duty[0].isupper() else permission

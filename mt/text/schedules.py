@@ -6,8 +6,8 @@ translation copies are then written as the target language does.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import cache
 
 from mt.languages import primary_language
 from mt.text.alignment import Range, with_edits
@@ -44,13 +44,13 @@ def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept:
     if not has_ranges(source, languages[0]):
         return []
     language, target = map(primary_language, languages)
-    lost, spans = [], find_spans(source, kept)
-    for match, numbers in _days(source, language, spans):
+    lost, covered = [], _places(find_spans(source, kept))
+    for match, numbers in _days(source, language, covered):
         days = [_patterns(target)[number] for number in numbers] if target in _DAYS else []
         # A copy is not lost: `mend_ranges` rewrites it.
         if not re.search(rf"{_LINK.join(days)}|{_any_link(match[0])}" if days else _WRITTEN_DAYS, translation):
             lost.append(match.span())
-    for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)):
+    for match in _times(source, covered):
         pairs = _clock_times(match)
         times = (rf"(?<!\d)0?{int(h)} ?(?:[:h] ?{m}|{'h' * (m == '00')})(?! ?\d)" for h, m in pairs)
         copied = _any_link(match[0])
@@ -63,7 +63,8 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
     """Return a translation in which the ranges of its source are those of the target language. Protected spans stay."""
     language, target = map(primary_language, languages)
     spans, written = find_spans(source, kept), {}
-    for match, numbers in _days(source, language, spans) if target in _DAYS else ():
+    covered = _places(spans)
+    for match, numbers in _days(source, language, covered) if target in _DAYS else ():
         length, names = _DAYS[target]
         text = _LINKS[target].join(names[number] for number in numbers)
         if len(match[1].rstrip(".")) == _DAYS[language][0]:
@@ -71,17 +72,18 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
             text += "." if target == "fr" else ""
         written[match[0]] = text.upper() if match[0].isupper() else text
     has_day = bool(written) or any(name.lower() in source.lower() for name in _DAYS.get(language, (0, ()))[1])
-    for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)) if target != "de" else ():
+    opening = 0 if has_day else next((match.end() for match in _OPENING.finditer(source)), len(source) + 1)
+    for match in _times(source, covered) if target != "de" else ():
         written[match[0]] = match[0].removesuffix(" Uhr")
         link = {"en": " to ", "fr": " à "}.get(target, "–") if " bis " in match[0] else "–"
         if None in match.group(2, 4) or link != "–":
             written[match[0]] = link.join(map(":".join, _clock_times(match)))
-        if target == "fr" and (has_day or _OPENING.search(source[: match.end()])):  # no ratio
+        if target == "fr" and opening <= match.end():  # no ratio
             written[match[0]] = link.join(f"{hour}h{minute}".removesuffix("00") for hour, minute in _clock_times(match))
     for text, new in written.items():
         pattern = rf"(?i)(?<![\w./@-]){_any_link(text)}{'[.]?' * new.endswith('.')}(?![\w/@-]|\.\w)"
-        others = find_translated_spans(translation, spans)
-        outside = filter(partial(_is_outside, others), re.finditer(pattern, translation))
+        copies = _places(find_translated_spans(translation, spans))
+        outside = (match for match in re.finditer(pattern, translation) if copies.isdisjoint(range(*match.span())))
         translation = with_edits(translation, ((*match.span(), new) for match in outside))
     return translation
 
@@ -199,18 +201,18 @@ def _ranges(language: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w./@-])({first})({link})({second})(?![\w/@-]|\.\w)")
 
 
-def _days(source: str, language: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[re.Match[str], list[int]]]:
+def _days(source: str, language: str, covered: Set[int]) -> Iterator[tuple[re.Match[str], list[int]]]:
     """Yield the ranges of different days. An abbreviation is no word, such as `so`, and no code, such as `fr-FR`."""
     length, names = _DAYS.get(language, (0, ()))
     begins = [name[:length].lower() for name in names]
-    for match in filter(partial(_is_outside, spans), _ranges(language).finditer(source)) if names else ():
+    for match in _ranges(language).finditer(source) if names else ():
         numbers = [begins.index(day[:length].lower()) for day in match.group(1, 4)]
         short = [day for day in match.group(1, 4) if len(day.rstrip(".")) == length]
         marked = all(map(str.istitle, short)) or all(map(str.isupper, short))
         marked |= language == "fr" and bool(match[2] or not match[3].strip().isalpha())
         marked |= len(short) == len(match[3]) == 1  # such as `mo–freitag` of a headline in lower case, or mon-fri 9:00
         marked |= all(map(str.islower, short)) and re.match(":? ?\\d", source[match.end() :]) is not None
-        if marked and numbers[0] != numbers[1]:
+        if marked and numbers[0] != numbers[1] and covered.isdisjoint(range(*match.span())):
             yield match, numbers
 
 
@@ -219,9 +221,13 @@ def _clock_times(match: re.Match[str]) -> list[tuple[str, str]]:
     return [(str(int(hour)), minute or "00") for hour, minute in (match.group(1, 2), match.group(3, 4))]
 
 
-def _is_outside(spans: Sequence[ProtectedSpan], match: re.Match[str]) -> bool:
-    others = (span for span in spans if span.kind is not SpanKind.NUMBER)
-    return not any(span.begin < match.end() and match.start() < span.end for span in others)
+def _times(source: str, covered: Set[int]) -> Iterator[re.Match[str]]:
+    return (match for match in _TIMES.finditer(source) if covered.isdisjoint(range(*match.span())))
+
+
+def _places(spans: Iterable[ProtectedSpan]) -> set[int]:
+    """Return the places within spans that are no numbers."""
+    return {place for span in spans if span.kind is not SpanKind.NUMBER for place in range(span.begin, span.end)}
 
 
 def _any_link(text: str) -> str:

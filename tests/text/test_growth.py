@@ -18,10 +18,12 @@ from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
 from mt.text.measures import read_measure
 from mt.text.names import lost_names, write_names
+from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.places import postcodes
 from mt.text.quotations import lost_quotations
+from mt.text.schedules import lost_ranges, mend_ranges
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words, write_units
 from mt.text.terms import Terms
 from mt.text.typography import mend_marks, read_brackets
@@ -152,6 +154,13 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),
     (postcodes, 5000, ["10827 ", "10827 B"]),
     (partial(write_units, translation="1.8 " * 50), 2000, ["1.8 l ", "5 °C "]),
+    (
+        lambda text: mend_prohibitions(text, text.replace("must", "muss"), ("en", "de")),
+        500,
+        ["must not ", "must not, "],
+    ),
+    (lambda text: mend_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
+    (lambda text: lost_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
     (lambda text: translate_line(text, ("en", "de")), 50, ["Mon, ", "Mon 1-", "Mon 8 h "]),
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),

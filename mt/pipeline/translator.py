@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -37,6 +37,7 @@ PUBLIC_NAMES = tuple("description device directions dtype load options stream tr
 
 CHUNK_TEXTS = 2048
 """Number of texts of a stream that are submitted together, sorted by length."""
+_KEPT_DIRECTIONS = 1000  # spellings of directions whose languages are known without a search
 
 
 def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
@@ -95,6 +96,7 @@ class Translator:
         self._ids = count()  # ids of requests and callers
         self._compiler = ConstraintCompiler(loaded.tokenizer.target)
         self._normaliser = Normaliser(loaded.tokenizer.knows)
+        self._direction_of = lru_cache(_KEPT_DIRECTIONS)(self._choose_direction)
         self._words_alone: dict[WordKey, str] = {}
 
     @classmethod
@@ -352,6 +354,9 @@ class Translator:
         Raises:
             LanguageError: The model does not translate the direction, or several target languages are possible.
         """
+        return self._direction_of(source, target)
+
+    def _choose_direction(self, source: str | None, target: str | None) -> tuple[str, str]:
         target = target and (closest_language(target, self.directions.targets) or target)
         targets = [target] if target else self.directions.targets
         if source is None and len(targets) == 1 and len(self.directions.sources_of(targets[0])) > 1:

@@ -18,7 +18,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
@@ -159,8 +159,12 @@ class Normaliser:
 
     def of_language(self, language: str) -> "Normaliser":
         """Return the normaliser of sentences in a language."""
+        return self._of_german if primary_language(language) == "de" else self
+
+    @cached_property
+    def _of_german(self) -> "Normaliser":
         own = copy(self)
-        own._is_german = primary_language(language) == "de"
+        own._is_german = True
         return own
 
     def normalise(self, text: str, kept: Sequence[Range] = ()) -> NormalisedText:

@@ -1,12 +1,11 @@
-"""A locked or full database."""
+"""A full disk."""
 
 import resource
-import sqlite3
 from pathlib import Path
 
 import pytest
 
-from scripts.attack.target import ATTACKER, Response, ServiceProcess, glossary, running, together
+from scripts.attack.target import ATTACKER, Response, ServiceProcess, glossary, running
 
 pytestmark = pytest.mark.attack
 FULL = {503, 507}
@@ -14,22 +13,6 @@ FULL = {503, 507}
 
 def document(target: ServiceProcess, content: bytes, caller: str = ATTACKER) -> Response:
     return target.send_file("/v2/document", "a.txt", content, caller=caller)
-
-
-def test_a_locked_database_refuses_at_once_and_reads_go_on(tmp_path: Path) -> None:
-    database = tmp_path / "keys.sqlite"
-    with running({"MT_DATABASE": str(database)}) as target:
-        made = target.post_json("/v2/glossaries", glossary()).json["glossary_id"]
-        lock = sqlite3.connect(database, isolation_level=None)
-        lock.execute("BEGIN IMMEDIATE")
-        answers: list[Response] = []
-        together(*[lambda: answers.append(target.post_json("/v2/glossaries", glossary())) for _ in range(6)])
-        assert [answer.status for answer in answers] == [503] * 6
-        assert all(int(answer.headers["retry-after"]) > 0 for answer in answers)
-        assert max(answer.seconds for answer in answers) < 3
-        assert target.request("GET", f"/v2/glossaries/{made}").status == 200
-        lock.rollback()
-        assert target.post_json("/v2/glossaries", glossary()).status == 201
 
 
 def test_a_full_disk_is_no_defect_and_the_service_recovers(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from mt.config import Recipe
 from mt.data import batching
 from mt.data.batching import Position, TrainingBatch, Update, UpdateStream, plan_batches
 from mt.data.dataset import PreparedData, load_prepared
-from mt.data.mixing import pair_weights
 from mt.data.preparation import prepare
 from mt.distributed import World
 from mt.errors import DataError
@@ -131,9 +130,10 @@ def test_epochs_have_pairs_by_weight_and_temperature(stream: Stream, tiny_corpus
     (tiny_corpus / "many.tsv").write_text("".join(f"{'one ' * n}\t{'eins ' * n}\n" for n in range(1, 17)))
     (tiny_corpus / "few.tsv").write_text("un deux\teins zwei\n")
     corpora = [{"path": f"{name}.tsv", "columns": (source, "de")} for name, source in (("many", "en"), ("few", "fr"))]
-    batches = stream(("en-de", "fr-de"), data={"train": corpora, "valid": corpora, "temperature": 2})
-    together = sum((times(batches, epoch) for epoch in range(20)), Counter[int]())
-    assert [together[index] for index in range(17)] == [17] * 16 + [68]
+    for temperature, count, many, few in ((2, 20, 17, 68), (4, 24, 17, 136)):  # 4 to 1 and 2 to 1 in each epoch
+        batches = stream(("en-de", "fr-de"), data={"train": corpora, "valid": corpora, "temperature": temperature})
+        together = sum((times(batches, epoch) for epoch in range(count)), Counter[int]())
+        assert [together[index] for index in range(17)] == [many] * 16 + [few]
 
 
 def test_an_epoch_without_a_pair_is_passed_over(stream: Stream) -> None:
@@ -242,18 +242,3 @@ def test_no_pair_is_too_long(stream: Stream, tmp_path: Path, tiny_recipe: Build)
     data: PreparedData = load_prepared(prepare(recipe, tmp_path / "prepared"))
     with pytest.raises(DataError, match="each of the 50 training pairs has a source or target of more than 1 tokens"):
         UpdateStream(data.train, data.tokenizer, recipe, ALONE)
-
-
-@pytest.mark.parametrize(
-    ("temperature", "many", "few"),
-    [
-        (1, 1, 1),  # 16 pairs and 1
-        (2, 0.85, 3.4),  # 4 to 1, of 17: 13.6 and 3.4
-        (4, 17 / 24, 17 / 3),  # 2 to 1
-        (1e9, 8.5 / 16, 8.5),  # even
-    ],
-)
-def test_a_temperature_by_hand(temperature: float, many: float, few: float) -> None:
-    directions = np.array([0] * 16 + [2])  # and none in direction 1
-    mixed = pair_weights(np.ones(17), directions, temperature)
-    assert mixed == pytest.approx([many] * 16 + [few])

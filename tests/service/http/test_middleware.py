@@ -121,10 +121,19 @@ def scope(path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
     return {**common, "path": path, "headers": headers, "state": {"request_id": "r"}}
 
 
+async def nothing() -> Message:
+    """Receive no message."""
+    return await asyncio.Future()
+
+
+class Sent(list[Message]):
+    async def __call__(self, message: Message) -> None:
+        self.append(message)
+
+
 async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], settings: Settings) -> tuple[int, bytes]:
     """Return the status, and the body that the application saw. A pause comes where there are no messages left."""
-    sent: list[Message] = []
-    seen = b""
+    sent, seen = Sent(), b""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         nonlocal seen
@@ -132,33 +141,23 @@ async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], sett
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     async def receive() -> Message:
-        return messages.pop(0) if messages else await asyncio.Future()
+        return messages.pop(0) if messages else await nothing()
 
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    await RequestGateMiddleware(app, settings, RequestGate())(scope("/echo", headers), receive, send)
+    await RequestGateMiddleware(app, settings, RequestGate())(scope("/echo", headers), receive, sent)
     return sent[0]["status"], seen
 
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_requests_that_the_shutdown_cancels_are_answered(begun: bool) -> None:
-    sent: list[Message] = []
-    start: Message = {"type": "http.response.start", "status": 200, "headers": []}
+    sent, start = Sent(), {"type": "http.response.start", "status": 200, "headers": []}
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if begun:
             await send(start)
-        await asyncio.Future()
-
-    async def receive() -> Message:
-        return await asyncio.Future()
-
-    async def send(message: Message) -> None:
-        sent.append(message)
+        await nothing()
 
     middleware = RequestLogMiddleware(application, Metrics())
-    request = asyncio.create_task(middleware(scope("/translate", []) | {"app": FastAPI()}, receive, send))
+    request = asyncio.create_task(middleware(scope("/translate", []) | {"app": FastAPI()}, nothing, sent))
     await asyncio.sleep(0)
     request.cancel()
     await request
@@ -212,14 +211,9 @@ async def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> No
         await Response("")(scope, receive, send)
 
     async def post(path: str, size: int) -> int:
-        sent: list[Message] = []
-        bodies = asyncio.Queue[Message]()
+        sent, bodies = Sent(), asyncio.Queue[Message]()
         bodies.put_nowait(part(b"a" * size))
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-
-        await limited(scope(path, []), bodies.get, send)
+        await limited(scope(path, []), bodies.get, sent)
         return int(sent[0]["status"])
 
     async def held(path: str, size: int) -> "asyncio.Task[int]":

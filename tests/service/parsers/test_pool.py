@@ -99,7 +99,8 @@ async def test_nothing_that_a_process_sends_is_believed(tmp_path: Path) -> None:
         for answer in answers:
             with pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):
                 await opened.run("a", hostile.lie, answer)
-        assert await opened.run("a", hostile.identity, ["a", "\ud800"]) == ["a", "\ud800"]
+        for items in (["a", "\ud800"], [], [*map(str, range(3 * PART + 1))]):  # long lists are sent in parts
+            assert await opened.run("a", hostile.identity, items) == items
     assert not (tmp_path / "canary").exists()
 
 
@@ -200,30 +201,16 @@ async def test_documents_and_markup_round_trip() -> None:
         assert await opened.run("a", write_markup, [(html, 2)], False, MarkupOptions(), same) == [html, html]
 
 
-async def test_long_lists_are_sent_in_parts() -> None:
-    items = [str(number) for number in range(3 * PART + 1)]
-    with pool() as opened:
-        assert await opened.run("a", hostile.identity, items) == items
-        assert await opened.run("a", hostile.identity, []) == []
-
-
-async def test_one_caller_leaves_a_place_to_others() -> None:
-    with pool(ParserLimits(processes=2)) as opened:
-        stuck = [asyncio.create_task(opened.run("a", hostile.sleep, 60)) for _ in range(3)]
+@pytest.mark.parametrize(("processes", "documents"), [(2, 3), (1, 1)])
+async def test_a_caller_leaves_places_to_others_and_documents_to_markup(processes: int, documents: int) -> None:
+    with pool(ParserLimits(processes=processes)) as opened:
+        stuck = [asyncio.create_task(opened.run("a", hostile.sleep, 60)) for _ in range(documents)]
         await asyncio.sleep(0)
-        assert await opened.run("b", hostile.identity, 7) == 7
+        assert processes == 1 or await opened.run("b", hostile.identity, 7) == 7
+        assert len(await opened.run("b", read_markup, ["<p>a"], False, MarkupOptions())) == 1
         for task in stuck:
             task.cancel()
         await asyncio.gather(*stuck, return_exceptions=True)
-
-
-async def test_documents_leave_places_to_marked_up_texts() -> None:
-    with pool(ParserLimits(processes=1)) as opened:
-        stuck = asyncio.create_task(opened.run("a", hostile.sleep, 60))
-        await asyncio.sleep(0)
-        assert len(await opened.run("b", read_markup, ["<p>a"], False, MarkupOptions())) == 1
-        stuck.cancel()
-        await asyncio.gather(stuck, return_exceptions=True)
 
 
 async def test_closing_ends_operations_in_progress() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from random import Random
 
 import pytest
@@ -15,6 +16,19 @@ from service.translation.jobs import Answer
 
 def answer(key: bytes) -> Answer:
     return Answer(f"<{key.decode()}>", "en")
+
+
+@dataclass
+class Work:
+    """Answers after some time, and notes the keys."""
+
+    seconds: float = 0
+    done: list[bytes] = field(default_factory=list)
+
+    async def __call__(self, keys: Sequence[bytes]) -> list[Answer]:
+        await asyncio.sleep(self.seconds)
+        self.done += keys
+        return list(map(answer, keys))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -64,11 +78,7 @@ async def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: 
 
 
 async def test_what_is_counted() -> None:
-    async def work(keys: Sequence[bytes]) -> list[Answer]:
-        await asyncio.sleep(0)
-        return list(map(answer, keys))
-
-    shared = TranslationCache(100, lambda key, value: len(key) + len(value.text))
+    work, shared = Work(), TranslationCache(100, lambda key, value: len(key) + len(value.text))
     both = await asyncio.gather(shared.get("x", [b"a", b"b"], work), shared.get("x", [b"b", b"c", b"b"], work))
     assert list(both) == [list(map(answer, keys)) for keys in ([b"a", b"b"], [b"b", b"c", b"b"])]
     assert await shared.get("x", [b"c", b"d"], work) == [answer(b"c"), answer(b"d")]
@@ -76,37 +86,23 @@ async def test_what_is_counted() -> None:
 
 
 async def test_callers_share_nothing_and_the_oldest_makes_room() -> None:
-    asked: list[bytes] = []
-
-    async def work(keys: Sequence[bytes]) -> list[Answer]:
-        await asyncio.sleep(0)
-        asked.extend(keys)
-        return list(map(answer, keys))
-
-    shared = TranslationCache(6, lambda key, value: 1)
+    work, shared = Work(), TranslationCache(6, lambda key, value: 1)
     await asyncio.gather(shared.get("x", [b"a", b"b"], work), shared.get("y", [b"a"], work))
-    assert asked == [b"a", b"b", b"a"] and shared.joined == shared.hits == 0
+    assert work.done == [b"a", b"b", b"a"] and shared.joined == shared.hits == 0
     await shared.get("y", [b"c", b"d", b"e"], work)
     await shared.get("x", [b"a"], work)
     await shared.get("y", [b"f"], work)
-    asked.clear()
+    work.done.clear()
     await shared.get("x", [b"a"], work)
     await shared.get("y", [b"c", b"d", b"e", b"f", b"a"], work)
-    assert asked == []
+    assert work.done == []
     await shared.get("x", [b"b"], work)
-    assert asked == [b"b"], "the entry that was used least recently has made room"
+    assert work.done == [b"b"], "the entry that was used least recently has made room"
 
 
 @pytest.mark.parametrize(("seconds", "done"), [(0.0, MAX_DETACHED), (9.0, 0)])
 async def test_work_goes_on_for_few_clients_that_have_waited_long(seconds: float, done: int) -> None:
-    finished: list[bytes] = []
-
-    async def work(keys: Sequence[bytes]) -> list[Answer]:
-        await asyncio.sleep(0.05)
-        finished.extend(keys)
-        return list(map(answer, keys))
-
-    shared = TranslationCache(1000, lambda key, value: 1)
+    work, shared = Work(0.05), TranslationCache(1000, lambda key, value: 1)
     keys = [b"%d" % number for number in range(MAX_DETACHED + 1)]
     waiting = [asyncio.create_task(shared.get("a", [key], work, time.monotonic() + seconds)) for key in keys]
     await asyncio.sleep(0.01)
@@ -114,7 +110,7 @@ async def test_work_goes_on_for_few_clients_that_have_waited_long(seconds: float
         task.cancel()
     await asyncio.wait(waiting)
     await asyncio.sleep(0.1)
-    assert len(finished) == done
+    assert len(work.done) == done
     assert await shared.get("a", keys[:1], work) == [answer(keys[0])]
     assert shared.hits == (done > 0)
 

@@ -43,8 +43,8 @@ def add(connection: sqlite3.Connection, memory: int, first: int, sources: Iterab
     for number, source in enumerate(sources, start=first):
         block, offset = divmod(number, BLOCK)
         keys = _keys(words(source))
-        lengths[block].append(len(keys) if len(keys) <= MAX_WORDS else 0)
-        for key in keys if len(keys) <= MAX_WORDS else ():
+        lengths[block].append(len(keys))
+        for key in keys:
             offsets[key, block].append(offset)
     stored = (
         "SELECT count(*) FROM memory_words WHERE memory = ? AND block = ? AND word IN (SELECT value FROM json_each(?))"
@@ -72,8 +72,7 @@ def similar_units(
     At most MAX_CANDIDATES units are returned, those with the largest bounds first; among equal bounds, the newest unit
     comes first. `sentence` is a list of words. If it is empty or longer than MAX_WORDS, no units are returned.
     """
-    keys = _keys(sentence)
-    if not 0 < len(keys) <= MAX_WORDS:
+    if not (keys := _keys(sentence)):
         return []
     read = _rarest(connection, memory, keys)
     query = f"SELECT block, units FROM memory_words WHERE memory = ? AND word IN ({_marks(read)})"
@@ -121,14 +120,15 @@ def _rarest(connection: sqlite3.Connection, memory: int, keys: Sequence[int]) ->
     return read
 
 
-def _keys(sentence: Iterable[str]) -> list[int]:
-    """Return a hash of each word, ignoring upper and lower case. Each occurrence of a word gets a different hash.
+def _keys(sentence: Sequence[str]) -> list[int]:
+    """Return a hash of each word, ignoring upper and lower case; none if there are more than MAX_WORDS words.
 
-    If different words have the same hash, the upper bound of a unit's similarity may be larger than necessary.
+    Each occurrence of a word gets a different hash. If different words have the same hash, the upper bound of a unit's
+    similarity may be larger than necessary.
     """
     seen = Counter[str]()
     keys = []
-    for word in map(str.casefold, sentence):
+    for word in map(str.casefold, sentence if len(sentence) <= MAX_WORDS else ()):
         keys.append(crc32(f"{word} {seen[word]}".encode("utf-8", "replace")))
         seen[word] += 1
     return keys

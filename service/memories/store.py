@@ -34,6 +34,7 @@ UNIT_BYTES = 250  # bytes of a unit in addition to its texts and to new rows of 
 ROW_BYTES = 35  # bytes of a row of the index with one unit
 SLICE = 1000  # units that one transaction stores or reads; transactions of other callers run in between
 SLICE_ENTRIES = 10_000  # entries of the index that one transaction adds, in about 0.1 s
+ENTRY_CHARACTERS = 100  # characters of a unit take as long as an entry
 UNFINISHED_SECONDS = 3600.0  # from the last transaction of an interrupted upload to the deletion of its new memory
 PURGED_ROWS = 5000  # rows that one transaction deletes
 UPLOADS = 4  # files of more than SMALL_FILE whose units are in memory at a time: 200,000 units take 34 MB
@@ -151,7 +152,6 @@ class MemoryStore:
 
     async def page(self, owner: str, memory: Memory, first: int) -> Sequence[MemoryUnit]:
         """Return up to SLICE units of a memory, beginning with unit number `first`."""
-
         return await self._database.read(partial(read_units, id=memory.id, first=first), owner)
 
     async def check(self, caller: str, id: str, source: str | None, target: str) -> None:
@@ -234,7 +234,7 @@ def slices(units: Iterable[MemoryUnit]) -> Iterator[list[MemoryUnit]]:
     entries = 0
     for unit in units:
         part.append(unit)
-        entries += entry_count(clean_source(unit.source))
+        entries += entry_count(clean_source(unit.source)) + sum(map(len, unit)) // ENTRY_CHARACTERS
         if len(part) >= SLICE or entries >= SLICE_ENTRIES:
             yield part
             part, entries = [], 0

@@ -142,9 +142,10 @@ async def test_limits_are_named_and_leave_nothing_behind(database: Database) -> 
     ("source", "count", "sizes"),
     [
         pytest.param("one two three", 2500, [1000, 1000, 500], id="short"),
-        pytest.param(" ".join(f"w{word}" for word in range(200)), 120, [50, 50, 20], id="many words"),
+        pytest.param(" ".join(f"w{word}" for word in range(200)), 120, [49, 49, 22], id="many words"),
         pytest.param("我" * 100, 250, [100, 100, 50], id="many characters"),
         pytest.param(" ".join(f"w{word}" for word in range(201)), 1200, [1000, 200], id="not in the index"),
+        pytest.param("&" * 4000, 300, [250, 50], id="long"),
         pytest.param("", 0, [], id="none"),
     ],
 )

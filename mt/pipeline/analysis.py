@@ -8,9 +8,9 @@ from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
 from mt.text import casing, names, places, protect, symbols
 from mt.text.alignment import Range, with_edits
-from mt.text.hours import translate_line
 from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
+from mt.text.schedules import translate_line
 from mt.text.terms import TermMatch
 
 

@@ -36,7 +36,6 @@ from mt.pipeline.variants import (
 from mt.text import casing, names, places, protect, repetition, segment, titles
 from mt.text.alignment import Range, ranges_between, split_ranges
 from mt.text.clauses import clause_ranges
-from mt.text.hours import translate_line
 from mt.text.measures import read_measure
 from mt.text.phrases import MOST_CHARACTERS
 from mt.text.quotations import (
@@ -47,6 +46,7 @@ from mt.text.quotations import (
     quote_words,
     write_quotations,
 )
+from mt.text.schedules import translate_line
 from mt.text.segment import TextPart
 from mt.text.symbols import ONE_UNIT
 from mt.text.terms import without_copies

@@ -13,7 +13,6 @@ from mt.text.alignment import Link, PieceAttention
 from mt.text.casing import lower_capitals, lower_title_case
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
-from mt.text.hours import translate_line
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
 from mt.text.measures import read_measure
@@ -23,7 +22,7 @@ from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.places import postcodes
 from mt.text.quotations import lost_quotations
-from mt.text.schedules import lost_ranges, mend_ranges
+from mt.text.schedules import lost_ranges, mend_ranges, translate_line
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words, write_units
 from mt.text.terms import Terms
 from mt.text.typography import mend_marks, read_brackets

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.hours import translate_line
+from mt.text.schedules import translate_line
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,16 @@ _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 async def decode_with_spaced_slashes(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
     """Decode again if the model copied a word beside a slash. Return the result if it copied none."""
     text = decoded.variant.text
-    spaced = space_copied_slashes(text, decoded.best.text)
-    again, _ = await decode_variants(
-        [context.variant(spaced, (), ())] if spaced != text else [], context, context.options
-    )
-    if not again or lost_copies(again[0]):
-        return decoded
-    return again[0] if space_copied_slashes(text, again[0].best.text.replace(" / ", "/")) == text else decoded
+    again = await _decode_text(space_copied_slashes(text, decoded.best.text), decoded, context)
+    is_better = again and space_copied_slashes(text, again.best.text.replace(" / ", "/")) == text
+    return again if again and is_better else decoded
+
+
+async def _decode_text(text: str, decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:
+    """Decode a text without kept ranges. Return None if it is that of `decoded`, or if the model loses a span."""
+    variants = [context.variant(text, (), ())] if text != decoded.variant.text else []
+    again, _ = await decode_variants(variants, context, context.options)
+    return again[0] if again and not lost_copies(again[0]) else None
 
 
 async def decode_in_lower_case(
@@ -82,14 +85,10 @@ async def decode_with_all_words(decoded: DecodedVariant, context: SentenceContex
         other = text[0].lower() + text[1:]
     else:
         return decoded
-    again, _ = await decode_variants(
-        [context.variant(other, (), ())] if other != text else [], context, context.options
-    )
-    if not again or lost_copies(again[0]):
-        return decoded
-    new = again[0].best.text
+    again = await _decode_text(other, decoded, context)
+    new = again.best.text if again else written
     is_better = not _GENITIVE.search(new) if is_genitive else _count_words(new) > _count_words(written)
-    return again[0] if is_better else decoded
+    return again if again and is_better else decoded
 
 
 def _count_words(text: str) -> int:

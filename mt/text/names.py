@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from mt.text.alignment import Range
 from mt.text.word_tables import read_tables, read_words
@@ -16,24 +16,26 @@ _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ][a-zß-ÿ]+")
 _BEFORE, _AFTER = map(re.compile, read_tables("patterns.toml")["names"].values())
 _NEXT_NAME = re.compile(f" ({_WORD})")
 _BESIDE = 20  # number of characters beside a name that are examined
+_WORDS = read_words("names.toml")
+_GIVEN, _CERTAIN = _WORDS["given"], _WORDS["given"] - _WORDS["doubtful"]
+_FORMS = {name: line.split() for line in read_tables("names.toml")["forms"].splitlines() for name in line.split()}
 
 
 def is_name(text: str) -> bool:
     """Return whether a text is a given name, or one and a known surname, perhaps with a title and initials."""
     match = _LINE.fullmatch(text)
     if match is None:
-        return is_given_name(text) and text not in read_words("names.toml")["doubtful"]
+        return text in _CERTAIN
     return _is_name(match["surname"], match["first"] or match["given"], match["given"])
 
 
 def is_given_name(text: str) -> bool:
-    return text in read_words("names.toml")["given"]
+    return text in _GIVEN
 
 
 def is_woman(name: str) -> bool | None:
     """Return whether a given name is a woman's; None if it is none, or that of men and women."""
-    names = read_words("names.toml")
-    return None if name not in names["given"] or name in names["either"] else name in names["women"]
+    return None if name not in _GIVEN or name in _WORDS["either"] else name in _WORDS["women"]
 
 
 def lost_names(source: str, translation: str) -> list[Range]:
@@ -76,12 +78,7 @@ def _given_names(source: str, translation: str) -> Iterator[tuple[str, list[re.M
 
 @lru_cache(maxsize=1024)
 def _certain_names_in(source: str) -> frozenset[str]:
-    return _certain_names().intersection(_CAPITALISED.findall(source))
-
-
-@cache
-def _certain_names() -> frozenset[str]:
-    return read_words("names.toml")["given"] - read_words("names.toml")["doubtful"]
+    return _CERTAIN.intersection(_CAPITALISED.findall(source))
 
 
 def _is_translated(name: re.Match[str]) -> bool:
@@ -90,17 +87,10 @@ def _is_translated(name: re.Match[str]) -> bool:
 
 
 def _other_forms(name: str, translation: str) -> list[str]:
-    forms = _forms().get(name, ())
+    forms = _FORMS.get(name, ())
     return [form for form in forms if form != name and re.search(rf"(?<![\w-]){form}(?=s?(?![\w-]))", translation)]
 
 
-@cache
-def _forms() -> dict[str, list[str]]:
-    lines = [line.split() for line in read_tables("names.toml")["forms"].splitlines()]
-    return {name: line for line in lines for name in line}
-
-
 def _is_name(surname: str, *given: str) -> bool:
-    names = read_words("names.toml")
-    known = names["given"].issuperset(name.partition("-")[0] for name in given)
-    return known and names["surnames"].issuperset(surname.split("-"))
+    known = _GIVEN.issuperset(name.partition("-")[0] for name in given)
+    return known and _WORDS["surnames"].issuperset(surname.split("-"))

@@ -304,25 +304,21 @@ def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Ran
 
     A greeting, such as `Dear {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
     """
-    begins = ", " in sentence and titles.begins_greeting(sentence)
-    end = titles.end_of_greeting(sentence, protect.find_spans(sentence, kept)) if begins else 0
-    label, colon, _ = sentence.partition(": ")
-    is_name = bool(colon) and not end and names.is_given_name(label.rstrip().title())
-    if not (end or colon):
-        label, comma, rest = sentence.partition(", ")
-        is_long = label.count(" ") > 1 or names.is_given_name(label.rpartition(" ")[2])
-        is_pair = titles.is_greeting(rest.partition(" ")[0])  # liebe Oma, lieber Opa
-        colon = comma * (titles.is_greeting(label.partition(" ")[0]) and (is_long or is_pair))
-    if colon and not end and not any(begin < len(label) for begin, _ in kept):
-        languages = context.source, context.target
-        is_phrase = (context.phrases and context.phrases.translate(label, *languages)) or translate_line(
-            label, languages
-        )
-        end = (len(label) + 1) * (is_name or bool(is_phrase))
-    if not end or not sentence[end:].strip():
-        return []
-    text = f"{label.rstrip()}{' ' * (primary_language(context.target) == 'fr')}:" if is_name else sentence[:end]
-    return [TextPart(text, kept=is_name), TextPart(" ", kept=True), TextPart(sentence[end + 1 :], kept=False)]
+    languages = context.source, context.target
+    for mark in ": ", ", ":
+        label, _, rest = sentence.partition(mark)
+        if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):
+            continue
+        is_name = mark == ": " and names.is_given_name(label.rstrip().title())
+        is_phrase = context.phrases and context.phrases.translate(label, *languages)
+        if any(begin < len(label) for begin, _ in kept) or not (
+            is_name or is_phrase or translate_line(label, languages)
+        ):
+            continue
+        colon = " :" if primary_language(context.target) == "fr" else ":"
+        text = label.rstrip() + colon if is_name else label + mark[0]
+        return [TextPart(text, kept=is_name), TextPart(" ", kept=True), TextPart(rest, kept=False)]
+    return []
 
 
 def _divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:

@@ -1,14 +1,13 @@
 """Titles of people, which small models copy or confuse: `Mr Smith` stayed in German, or became `Frau Smith`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
 from mt.languages import primary_language
 from mt.text import names
 from mt.text.alignment import Range
-from mt.text.protect import ProtectedSpan
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("titles.toml")
@@ -32,7 +31,6 @@ _DEGREE_WORD = rf"(?i:({'|'.join(sorted(_TABLES['degrees'], key=len, reverse=Tru
 _DEGREE = re.compile(rf"(?<!\w){_DEGREE_WORD}(?= )")
 _DEGREES_AND_NAME = re.compile(rf"(?<= )(?:{_DEGREE_WORD} )+(?:{_NAME})\Z")
 _TITLE_OF_DEGREE = re.compile(r"\b(?:M[rs]s?\.?|Monsieur|Madame|M\.|Mme) (?=(?:Dr|[Pp]rof))")
-_MOST_GREETING = 3  # words before a name
 _BESIDE = 200  # number of characters beside a title that are examined
 _WIFE = re.compile(rf"(?i:(?:{'|'.join(_WORDS['of_wives'])})(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)")
 
@@ -106,12 +104,11 @@ def begins_greeting(text: str) -> bool:
     return _GREETING.match(text.lower()) is not None
 
 
-def end_of_greeting(sentence: str, spans: Sequence[ProtectedSpan]) -> int:
-    """Return the end of a greeting such as `Dear Mr {name},`, which begins a sentence, before its rest; else 0."""
-    if not spans or sentence[spans[0].end :][:2] != ", ":
-        return 0
-    words = sentence[: spans[0].begin].split()
-    return spans[0].end + 1 if len(words) <= _MOST_GREETING and "," not in "".join(words) else 0
+def is_salutation(text: str, rest: str, language: str) -> bool:
+    """Return whether a text before a comma is a salutation such as `Dear Mr {name}` or, before another, `liebe Oma`."""
+    if not is_greeting(text.partition(" ")[0]):
+        return False
+    return text.count(" ") > 1 or is_greeting(rest.partition(" ")[0]) or bool(last_name(text, language))
 
 
 @cache

@@ -330,6 +330,8 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
         ("Weight: it is", ["it is"], "Gewicht: es ist"),
         ("Anna: it is", ["it is"], "Anna: es ist"),
         ("Dear new friend, it is", ["it is"], "Lieber neuer Freund, es ist"),
+        ("Dear {name}, it is", ["it is"], "Lieber {name}, es ist"),
+        ("Dear {name}, hello: it is", ["hello: it is"], "Lieber {name}, hello: it is"),
         ("See new friend, it is", ["See new friend, it is"], "See new friend, it is"),
         ("Height: it is", ["Height: it is"], "Höhe, es ist"),
         ("MARY: it is", ["it is"], "MARY: es ist"),
@@ -345,7 +347,13 @@ def test_phrases_of_the_model_and_labels_need_no_search(text: str, asked: list[s
     table = Table({"it is": ["es ist"], "Height: it is": ["Höhe, es ist"], "it is (old)": ["(alt)"]})
     planner = table.planner()
     rows = {"weight": "Gewicht", "dear new friend": "lieber neuer Freund", "see new friend": "siehe"}
-    rows |= {"dear {man}": "lieber {man}", "dear {woman}": "liebe {woman}", "red": "rot", "blue": "blau"}
+    rows |= {
+        "dear {man}": "lieber {man}",
+        "dear {woman}": "liebe {woman}",
+        "dear {name}": "lieber {name}",
+        "red": "rot",
+        "blue": "blau",
+    }
     context = replace(planner.context, phrases=Phrases(tuple({"en": en, "de": de} for en, de in rows.items())))
     task = table.run(replace(planner, context=context).task(text))
     assert (table.asked, task.translation().text) == (asked, expected)

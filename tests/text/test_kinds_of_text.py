@@ -9,7 +9,7 @@ from mt.text.names import is_given_name, is_name
 from mt.text.protect import find_spans
 from mt.text.stand_ins import is_placeholder
 from mt.text.symbols import is_code
-from mt.text.titles import begins_greeting, end_of_greeting, titled_names
+from mt.text.titles import is_salutation, titled_names
 from mt.text.typography import has_no_break_spaces
 
 KINDS: dict[str, tuple[Callable[[str], bool], list[str], list[str]]] = {
@@ -46,6 +46,11 @@ KINDS: dict[str, tuple[Callable[[str], bool], list[str], list[str]]] = {
         ],
     ),
     "code in a language with words without vowels": (lambda text: is_code(text, "cs"), [], ["krk"]),
+    "salutation": (
+        lambda text: is_salutation(text.partition(", ")[0], text.partition(", ")[2], "en"),
+        ["Dear Mr {name}, thank you.", "Hello %s, it is here.", "Dear Sir or Madam, thank you.", "Dear Mum, dear Dad"],
+        ["See %s, it is here.", "Dear Rainbow, it is here."],
+    ),
     "placeholder": (
         is_placeholder,
         [
@@ -75,16 +80,3 @@ def test_kind_of_a_text(kind: str, text: str, expected: bool) -> None:
 @pytest.mark.parametrize("placeholder", KINDS["placeholder"][1])
 def test_placeholders_are_whole_spans(placeholder: str) -> None:
     assert [span.text for span in find_spans(f"See {placeholder} now")] == [placeholder]
-
-
-@pytest.mark.parametrize(
-    ("greeting", "rest"),
-    [
-        ("Dear Mr {name},", " thank you."),
-        ("Hello %s,", " it is here."),
-        *(("", text) for text in ("Hello %s", "Hello, the file %s, it is here.", "See %s, it is here.")),
-    ],
-)
-def test_end_of_greeting(greeting: str, rest: str) -> None:
-    text = greeting + rest
-    assert (end_of_greeting(text, find_spans(text)) if begins_greeting(text) else 0) == len(greeting)

@@ -25,7 +25,6 @@ from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.schedules import has_ranges, mend_names, mend_ranges
 from mt.text.segment import TextPart
-from mt.text.symbols import write_units
 from mt.text.terms import TermMatch, find_translation, missing_terms
 from mt.tokenizer import SPACE_MARK
 
@@ -158,7 +157,7 @@ class SentenceTranslator:
             translation = typography.unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = typography.space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
-        mended = write_units(sentence, mend_numbers(sentence, translation, languages, kept))
+        mended = mend_numbers(sentence, translation, languages, kept)
         if has_ranges(sentence, self.context.source):
             terms = self.context.terms.find(sentence, self.context.source, kept)
             fixed = [*kept, *((term.begin, term.end) for term in terms)]

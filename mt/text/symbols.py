@@ -25,10 +25,6 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg
     rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
     r"|[^\W\d_]+"
 )
-_WORDS_OF_TEXT = re.compile(r"(?<=\d)[ \u00a0\u202f]?(\S*\w)|(?<= )\S*\w")
-_BEFORE_UNIT = re.compile(r"\d[ \u00a0\u202f][^\W\d_]")  # a fast test
-_SPACED_DEGREE, _TIGHT_DEGREE = re.compile(r"\d[ \u00a0\u202f]°[CF]"), re.compile("(?<=\\d)(?=°[CF])")
-_LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separators
 _HINT = re.compile(r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))")  # a fast test: most sentences have no symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
@@ -43,26 +39,13 @@ def lost_symbols(source: str, translation: str) -> list[Range]:
     """Return the ranges of the measures, standards and words of mixed case that a translation lacks.
 
     A measure is a number, or two with a dash between them, and a unit. Only the unit, a sign such as ~, and whether
-    there are two numbers are compared. Single numbers that may have other separators in the translation are left out.
+    there are two numbers are compared.
     """
     if not _HINT.search(source):
         return []
     wanted = list(_symbols(source, is_source=True))
     lost = Counter(symbol for symbol, _ in wanted) - Counter(symbol for symbol, _ in _symbols(translation))
-    ranges = {place for symbol, place in wanted if symbol in lost}  # all of a symbol: which is lost is unknown
-    return sorted((begin, end) for begin, end in ranges if not _LOCAL.fullmatch(source, begin, end))
-
-
-def write_units(source: str, translation: str) -> str:
-    """Return a translation with the units that its numbers lack, as in `Ein Tank von 1,8.`, and their spaces."""
-    for match in _SYMBOL.finditer(source) if _BEFORE_UNIT.search(source) else ():
-        if match["unit"] and not match["first"] and match["unit"] not in _WORDS_OF_TEXT.findall(translation):
-            number = "[.,]".join(map(re.escape, re.split("[.,]", match["last"])))
-            bare = re.compile(rf"(?<![\d.,]){number}(?=[.,;:!?)]*(?:\s*\Z|[,;:)] ))")
-            translation = bare.sub(rf"\g<0> {match['unit']}", translation, count=1)
-    if "°" in source and _SPACED_DEGREE.search(source) and not _TIGHT_DEGREE.search(source):
-        translation = _TIGHT_DEGREE.sub(" ", translation)
-    return translation
+    return sorted({place for symbol, place in wanted if symbol in lost})  # all of a symbol: which is lost is unknown
 
 
 def is_code(text: str, language: str) -> bool:

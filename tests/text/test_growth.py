@@ -23,7 +23,7 @@ from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.places import postcodes
 from mt.text.quotations import lost_quotations
 from mt.text.schedules import lost_ranges, mend_ranges, translate_line
-from mt.text.symbols import lost_symbols, unknown_signs, unknown_words, write_units
+from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
 from mt.text.terms import Terms
 from mt.text.typography import mend_marks, read_brackets
 from scripts.attack.payloads import SIZED_DOCUMENTS
@@ -152,7 +152,6 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(lost_names, translation=""), 2000, ["Mary ", "Mary, "]),
     (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),
     (postcodes, 5000, ["10827 ", "10827 B"]),
-    (partial(write_units, translation="1.8 " * 50), 2000, ["1.8 l ", "5 °C "]),
     (
         lambda text: mend_prohibitions(text, text.replace("must", "muss"), ("en", "de")),
         500,

@@ -148,8 +148,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "⟨90 °F⟩", "90 Grad"),
         ("", "Take ⟨~ 5 mg⟩.", "Nimm 5 mg."),
         ("", "Il y a ⟨1 500 km⟩.", "There are 1,500."),
-        ("", "2.5 kg", "2,5 Kilo"),  # the separator may be another
+        ("", "⟨2.5 kg⟩", "2,5 Kilo"),
         ("", "2.5 kg", "2,5 kg"),
+        ("", "⟨2.5 l⟩ of milk", "2,5 Lash der Milch"),
         ("", "⟨12 V⟩ or ⟨230 V⟩", "12 au ou 230 V"),
         ("", "⟨5–10 dB⟩ louder", "5 10 lauter"),
         ("", "⟨5 - 10 kg⟩", "5:10 kg"),

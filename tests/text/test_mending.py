@@ -12,7 +12,6 @@ from mt.text.numbers import mend_numbers
 from mt.text.places import write_places
 from mt.text.protect import find_spans
 from mt.text.schedules import mend_names, mend_ranges
-from mt.text.symbols import write_units
 from mt.text.titles import write_titles
 from mt.text.typography import join_numbers, mend_marks, restore_no_break_spaces, space_guillemets, unify_quotes
 from tests.text.changes import before_and_after
@@ -33,7 +32,6 @@ MENDED: dict[str, Callable[[str, str, str], str]] = {
     "prohibitions": of_pair(mend_prohibitions),
     "days and months": of_pair(mend_names),
     "ranges of days and times": of_pair(mend_ranges),
-    "units": lambda source, translation, _: write_units(source, translation),
     "given names": lambda source, translation, _: write_names(source, translation),
     "titles": of_pair(write_titles),
     "places": of_pair(partial(write_places, fixed=[("ACME Munich", "ACME Munich")])),
@@ -164,15 +162,6 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de cs", "Mo–Fr", "Mo–Fr"),
         ("de en", "Mo–Fr", "Mon–Fri, Do-So"),  # not of the source
         ("en fr", "from 9:00 to 17:00", "de 9:00 à 17:00"),
-    ],
-    "units": [
-        ("", "A tank of 1.8 l", "Ein Tank von ⟨1,8.→1,8 l.⟩"),
-        ("", "We need 2.5 l, please", "Wir brauchen ⟨2,5,→2,5 l,⟩ bitte"),
-        ("", "It is 3.5 kg.", "Das sind 3,5 kg."),
-        ("", "We need 2.5 l of milk", "Wir brauchen 2,5 Milch"),
-        ("", "Pay 2.5 now", "Zahle 2,5."),
-        ("", "5 °C bis 10 °C, 3 °F", "⟨5°C→5 °C⟩ to 10 °C, ⟨3°F→3 °F⟩"),
-        ("", "5°C bis 10 °C", "5°C to 10 °C"),
     ],
     "given names": [
         ("", "Tom, Mary and John", "Tom, ⟨Maria→Mary⟩ und ⟨Johannes→John⟩"),

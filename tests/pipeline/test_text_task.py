@@ -1,5 +1,6 @@
 """Text tasks whose sentences decode more than once, over a table as model; odd texts over a small model."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -174,6 +175,13 @@ CASES: dict[str, list[str]] = {
         *('see "big", "old" men → sieh „groß“, „alt“ Mann', 'see "big", "old" men → sieh „big“ Mann', "big → groß"),
         *("old → alt", 'see "big", "old" men (2) → ', 'see "big", "Martin" men → sieh „big“, „Martin“ Mann'),
     ],
+    "a quotation without marks": ['see "big" men → sieh „groß“ Mann', 'see "big" men → sieh groß Mann', "big → groß"],
+    "a label without marks": ['see "Big" men → sieh Groß Mann', 'see "Big" men → sieh Groß Mann', "Big → Groß"],
+    "a copied quotation": ['they say "no" → sie sagen „nein“', 'they say "no" → sie sagen „no“', "no → nein"],
+    "an amount of something": ["2 cups of milk → 2 Tassen Milch", "milk → Milch"],
+    "square brackets": ["see [page b] → siehe [Seite b]", "see (page b) → siehe (Seite b)"],
+    "dots": ["see men… → sieh Mann…", "see men... → sieh Mann..."],
+    "emphasis that is better": ["*big* man → *große* Frau", "*big* man → 2|*große* Frau", "big man → 1|dicke Frau"],
     "a dropped tail is found in halves": [
         f"{TAIL} → wenn die Sonne tief steht, gehen alle zum Fluss",
         *(f"{TAIL} → wenn", f"{TAIL[:20]} → wenn die Sonne tief steht,", f"{TAIL[21:]} → gehen alle zum Fluss"),
@@ -278,7 +286,7 @@ def test_what_is_asked_and_what_comes_of_it(name: str) -> None:
     (text, expected), *answers = map(exchange, CASES[name])
     table = Table({question: [answer] for question, answer in answers})
     assert translated(table, text) == expected
-    assert table.asked == [question.partition(" (")[0] for question, _ in answers]
+    assert table.asked == [re.sub(r" \((again|long|2)\)$", "", question) for question, _ in answers]
 
 
 def test_placeholders_without_names_keep_their_order() -> None:

@@ -25,7 +25,7 @@ class Alternative:
     `score` is the log-probability divided by the length penalty. For a text of several sentences, `log_probability` is
     the sum over the sentences, `score` the mean weighted by tokens. `pieces` are the model's output, from which `text`
     may differ, as by restored spans. If `text` comes from a translation memory, `match` is the score of the match.
-    Known for the best translation only: `omitted`, the clauses of the source that are probably missing, and `copied`,
+    Known for the best translation only: `omitted`, the words of the source that are probably missing, and `copied`,
     the words of the source that the model does not know and that `text` contains unchanged.
     """
 

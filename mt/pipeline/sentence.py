@@ -53,7 +53,7 @@ from mt.text.terms import without_copies
 
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
 _MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one
-LEAST_TOKENS = 18  # sources of fewer are not checked for omitted clauses: models rarely omit any; the check takes time
+LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models rarely omit any; the check takes time
 # Difference of scores by which a sentence with a number must be better than the same sentence with a name: models often
 # drop a preposition before a number that stands for a name.
 _NUMBER_HANDICAP = 0.08
@@ -75,7 +75,7 @@ async def translate_sentence(
 
     Most sentences are decoded once. A headline is decoded in title case and in lower case, and the better result is
     used. A sentence is decoded again if its translation lacks spans, symbols or terms, or is repetitive. It is divided
-    if it is longer than those of the training text, or if its translation omits clauses (listed in
+    if it is longer than those of the training text, or if its translation omits words (listed in
     `Alternative.omitted`) or is too short. `is_part` tells whether `sentence` is a part of one that was divided.
 
     Raises:
@@ -90,8 +90,8 @@ async def translate_sentence(
         return tuple(with_text(one, measure.write(one.text)) for one in contents)
     if divided := _divide_at_label(sentence, context, kept) or _divide_at_phrase(sentence, context, kept):
         return await _translate_parts(divided, context, kept)
-    if not context.options.sample and not _is_covered(sentence, context, context.covered_length):
-        fits = partial(_is_covered, context=context, limit=context.covered_length // 2)
+    if not (context.options.sample or context.covers(sentence, context.covered_length)):
+        fits = partial(context.covers, limit=context.covered_length // 2)
         if parts := await _translate_in_parts(sentence, fits, context, kept):
             return parts
     lowered = casing.lower_capitals(sentence, context.source, kept, context.known_pieces)
@@ -126,10 +126,10 @@ async def translate_sentence(
     best = alternatives[0]
     if context.options.sample or not (best.omitted or (not is_part and repetition.is_too_short(sentence, best.text))):
         return alternatives
-    longest = max(1, len(sentence) * 2 // 3)
-    halves = await _translate_in_parts(sentence, lambda part: len(part) <= longest, context, kept)
-    longer = halves and repetition.text_width(halves[0].text) > repetition.text_width(best.text)
-    return halves if longer else alternatives
+    incomplete = best.omitted or (sentence,)
+    halves = await _translate_in_parts(sentence, lambda part: not any(one in part for one in incomplete), context, kept)
+    is_longer = halves and repetition.text_width(halves[0].text) > repetition.text_width(best.text)
+    return halves if is_longer and len("".join(halves[0].omitted)) <= len("".join(best.omitted)) else alternatives
 
 
 async def _mend_quotations(
@@ -258,7 +258,7 @@ async def _translate_variants(
     alternatives = await restore(decoded, context)
     if not context.options.sample:
         alternatives = await replace_guesses(decoded, alternatives, context)
-        omitted = await _omitted_clauses(decoded, context)
+        omitted = await _omitted_words(decoded, context)
         alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:]) if omitted else alternatives
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
@@ -290,12 +290,15 @@ def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range
 async def _translate_in_parts(
     sentence: str, fits: Callable[[str], bool], context: SentenceContext, kept: Sequence[Range]
 ) -> tuple[Alternative, ...]:
-    """Translate a sentence in parts for which `fits` is true, and join the translations.
+    """Translate a sentence in parts for which `fits` is true, or in clauses, and join the translations.
 
     Return () if the sentence cannot be divided. Protected spans are not divided.
     """
     spans = [(span.begin, span.end) for span in protect.find_spans(sentence, kept)]
-    parts = list(segment.merge_divided(segment.split_long_sentence(sentence, fits, context.source), spans))
+    divided = segment.split_long_sentence(
+        sentence, lambda part: fits(part) or len(clause_ranges(part, context.source)) == 1, context.source
+    )
+    parts = list(segment.merge_divided(divided, spans))
     return await _translate_parts(parts, context, kept) if sum(not part.kept for part in parts) > 1 else ()
 
 
@@ -356,26 +359,14 @@ async def _translate_parts(
     return tuple(joined)
 
 
-def _is_covered(sentence: str, context: SentenceContext, limit: int) -> bool:
-    """Return whether a sentence has at most `limit` tokens, or one clause."""
-    if len(sentence) < limit or len(context.encode(sentence)) <= limit:
-        return True
-    return len(clause_ranges(sentence, context.source)) == 1
-
-
-async def _omitted_clauses(decoded: DecodedVariant, context: SentenceContext) -> tuple[str, ...]:
-    """Return the clauses of a sentence that its best translation omits. Short sentences are not checked."""
-    text = decoded.variant.stripped.text
-    best = decoded.best
-    if len(decoded.request.source) < LEAST_TOKENS or not repetition.may_omit(
-        text, best.text, best.piece_log_probabilities
-    ):
+async def _omitted_words(decoded: DecodedVariant, context: SentenceContext) -> tuple[str, ...]:
+    """Return the words of a sentence that its best translation omits. Short sentences are not checked."""
+    text, best = decoded.variant.stripped.text, decoded.best
+    is_short = len(decoded.request.source) < LEAST_TOKENS
+    if is_short or not repetition.may_omit(text, best.text, best.piece_log_probabilities):
         return ()
-    if len(clauses := clause_ranges(text, context.source)) < 2:
-        return ()
-    attention = await piece_attention(decoded, 0, context)
-    omitted = repetition.omitted_clauses(clauses, attention)
-    originals = clause_ranges(decoded.variant.text, context.source)
-    if len(originals) == len(clauses):  # without stand-ins
-        text, omitted = decoded.variant.text, [originals[clauses.index(clause)] for clause in omitted]
-    return tuple(text[begin:end].strip() for begin, end in omitted)
+    omitted = repetition.omitted_words(text, await piece_attention(decoded, 0, context))
+    words = [text[begin:end] for begin, end in omitted]
+    for stand_in in decoded.variant.stand_ins:
+        words = [one.replace(stand_in.word, stand_in.text) for one in words]
+    return tuple(words)

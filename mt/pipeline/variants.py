@@ -90,6 +90,10 @@ class SentenceContext:
         known = self.bigrams is not None and not any(self.bigrams.new_pairs(self.source, ids)[1:-1])
         return len(ids) if len(ids) == 1 or known else 0
 
+    def covers(self, text: str, limit: int) -> bool:
+        """Return whether a source text has at most `limit` tokens."""
+        return len(text) < limit or len(self.encode(text)) <= limit
+
     def request(self, text: str, options: SearchOptions) -> Request:
         source = self.encode(text)
         constraints = self.compiler.compile([], self.banned, self.target, UNLIMITED) if self.banned else None

@@ -1,4 +1,4 @@
-"""Detection of failed translations: repetitive ones, ones much shorter than their source, and ones without a clause."""
+"""Detection of failed translations: repetitive ones, ones much shorter than their source, and ones that omit words."""
 
 import re
 from bisect import bisect_left
@@ -18,16 +18,14 @@ SCATTERED = 4  # minimum number of occurrences of such a unit; together they mus
 LEAST_RATIO = 1 / 3
 """Minimum of (width of a translation) / (width of its source); a translation below it is too short."""
 LEAST_WIDTH = 60  # sources below this width are not checked
-LEAST_PIECES = 3  # clauses of fewer pieces are not checked
-LEAST_SHARE, LEAST_PEAK = 0.4, 0.17
-"""Minimum attention to a clause that was translated. One of the two is enough.
-
-LEAST_SHARE: target pieces that attend most to a piece of the clause, per piece of the clause. LEAST_PEAK: mean, over
-the pieces of the clause, of the largest attention to the piece.
-"""
+LEAST_PEAK = 0.1
+"""Largest attention to a source piece below which the piece may not be translated; the difference is its deficit."""
+LEAST_DEFICIT, LEAST_OMITTED = 0.1, 9
+"""Minimum of the deficits of all pieces of words that a translation omits, together, and of the width of the words."""
 LEAST_COMPLETE = 0.64
-"""Minimum of (width relative to the source) + (mean log-probability of a piece) of a translation with all clauses."""
+"""Minimum of (width relative to the source) + (mean log-probability of a piece) of a translation with all words."""
 _WIDE = re.compile(f"[{WIDE}]")
+_WORD = re.compile(rf"[{WIDE}]|[^\W{WIDE}]+")
 _WIDTH = 2.5  # width, in letters, of a character of a script without spaces; the median of en-zh is 3
 
 
@@ -55,7 +53,7 @@ def is_too_short(source: str, target: str) -> bool:
 
 
 def may_omit(source: str, target: str, log_probabilities: Sequence[float]) -> bool:
-    """Return whether a translation may omit a clause, because it is short or the model was not sure (LEAST_COMPLETE).
+    """Return whether a translation may omit words, because it is short or the model was not sure (LEAST_COMPLETE).
 
     `log_probabilities` are those of the pieces of the translation.
     """
@@ -63,22 +61,21 @@ def may_omit(source: str, target: str, log_probabilities: Sequence[float]) -> bo
     return text_width(target) < (LEAST_COMPLETE - mean) * text_width(source)
 
 
-def omitted_clauses(clauses: Sequence[Range], attention: PieceAttention) -> list[Range]:
-    """Return the clauses that a translation omits: those to which it pays little attention.
-
-    `clauses` are ranges of the source of `attention`.
-    """
-    weights = np.asarray(attention.weights)  # [T, S]
-    if not weights.size:
-        return list(clauses)
-    strongest, peaks = weights.argmax(1), weights.max(0)
-    omitted = []
-    for begin, end in clauses:
-        first, last = bisect_left(attention.source, begin), bisect_left(attention.source, end)
-        if last - first >= LEAST_PIECES:
-            share = np.count_nonzero((strongest >= first) & (strongest < last)) / (last - first)
-            if share < LEAST_SHARE and peaks[first:last].mean() < LEAST_PEAK:
+def omitted_words(source: str, attention: PieceAttention) -> list[Range]:
+    """Return the ranges of neighbouring words of a source that its translation omits: those with little attention."""
+    places = attention.source
+    peaks = np.asarray(attention.weights).reshape(-1, len(places)).max(0, initial=0.0)
+    deficits = [0.0, *np.cumsum(LEAST_PEAK - peaks).tolist()]  # of all pieces before
+    omitted, begin, end, total, largest = list[Range](), 0, 0, 0.0, 0.0
+    for first, last in [*(word.span() for word in _WORD.finditer(source)), (len(source), -1)]:
+        begin = begin if total > 0.0 else first
+        total += deficits[bisect_left(places, last)] - deficits[bisect_left(places, first)] if last > 0 else -np.inf
+        if total > largest:
+            largest, end = total, last
+        if total <= 0.0:
+            if largest >= LEAST_DEFICIT and text_width(source[begin:end]) >= LEAST_OMITTED:
                 omitted.append((begin, end))
+            total = largest = 0.0
     return omitted
 
 

@@ -1,8 +1,10 @@
+import re
+
 import numpy as np
 import pytest
 
 from mt.text.alignment import PieceAttention
-from mt.text.repetition import is_repetitive, is_too_short, may_omit, omitted_clauses
+from mt.text.repetition import is_repetitive, is_too_short, may_omit, omitted_words
 
 
 @pytest.mark.parametrize(
@@ -38,27 +40,25 @@ def test_too_short(source: str, target: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "omitted"),
+    ("source", "peaks", "omitted"),
     [
-        ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], []),
-        ([0, 1, 2, 3, 8, 9, 10, 11], [(8, 16)]),  # the second clause
-        ([0, 1, 4, 6, 10, 11], []),  # half of each clause
-        ([0, 1, 2, 3], [(8, 16), (16, 24)]),
-        ([], [(0, 8), (8, 16), (16, 24)]),
+        ("the dogs sleep near gates", [0.9, 0.9, 0.9, 0.9, 0.9], []),
+        ("the dogs sleep near gates", [0.9, 0.9, 0.04, 0.04, 0.9], ["sleep near"]),
+        ("the dogs sleep near gates", [0.05, 0.9, 0.05, 0.9, 0.05], []),  # no two neighbours
+        ("the dogs sleep near gates", [0.9, 0.9, 0.06, 0.06, 0.06], ["sleep near gates"]),
+        ("the dogs sleep near gates", [0.02, 0.02, 0.02, 0.12, 0.02], ["the dogs sleep near gates"]),
+        ("the dogs sleep near gates", [0.02, 0.02, 0.9, 0.9, 0.9], []),  # narrow
+        ("the dogs sleep near gates", [], ["the dogs sleep near gates"]),
+        ("门里有很老的狗", [0.9, 0.9, 0.02, 0.02, 0.02, 0.02, 0.9], ["有很老的"]),
     ],
 )
-def test_omitted_clauses(read: list[int], omitted: list[tuple[int, int]]) -> None:
-    """Three clauses of four pieces, each of two characters. Each target piece reads one source piece."""
-    weights = np.eye(12)[read] * 0.9 + 0.1 / 12
-    attention = PieceAttention(range(0, 24, 2), range(0, 2 * len(read), 2), weights)
-    assert omitted_clauses([(0, 8), (8, 16), (16, 24)], attention) == omitted
+def test_omitted_words(source: str, peaks: list[float], omitted: list[str]) -> None:
+    """Each word or Chinese character is a piece."""
+    places = [match.start() for match in re.finditer(r"[a-z]+|[^ a-z]", source)]
+    attention = PieceAttention(places, range(len(peaks)), np.diag(peaks) if peaks else np.zeros((0, len(places))))
+    assert [source[begin:end] for begin, end in omitted_words(source, attention)] == omitted
 
 
-def test_a_clause_of_three_pieces_is_checked() -> None:
-    attention = PieceAttention(range(0, 24, 2), range(0, 18, 2), np.eye(12)[[0, 1, 2, 3, 4, 5, 9, 10, 11]])
-    assert omitted_clauses([(0, 6), (6, 12), (12, 18), (18, 24)], attention) == [(12, 18)]
-
-
-def test_a_short_or_unlikely_translation_may_omit_a_clause() -> None:
+def test_a_short_or_unlikely_translation_may_omit_words() -> None:
     for width, score, expected in [(70, -0.1, True), (70, 0.0, False), (110, -0.6, True), (110, -0.4, False)]:
         assert may_omit("a" * 100, "b" * width, [score, score]) == expected

@@ -181,7 +181,6 @@ CASES: dict[str, list[str]] = {
     "an amount of something": ["2 cups of milk → 2 Tassen Milch", "milk → Milch"],
     "square brackets": ["see [page b] → siehe [Seite b]", "see (page b) → siehe (Seite b)"],
     "dots": ["see men… → sieh Mann…", "see men... → sieh Mann..."],
-    "emphasis that is better": ["*big* man → *große* Frau", "*big* man → 2|*große* Frau", "big man → 1|dicke Frau"],
     "a dropped tail is found in halves": [
         f"{TAIL} → wenn die Sonne tief steht, gehen alle zum Fluss",
         *(f"{TAIL} → wenn", f"{TAIL[:20]} → wenn die Sonne tief steht,", f"{TAIL[21:]} → gehen alle zum Fluss"),

@@ -137,7 +137,7 @@ CASES: dict[str, list[str]] = {
     "a lost span": ["a x_y man → x_y Mann", "a x_y man → ein X", "a Martin man → Mann Peter", "a 37 man → 37 Mann"],
     "one lost span of two": ["x_y and b_c → x_y und b_c", "x_y and b_c → x_y und B", "x_y and Martin → x_y und Martin"],
     "a span whose stand-ins are lost": [
-        *("a x_y man → ein x_y Mann", "a x_y man → X", "a Martin man → M", "a 37 man → 37 37", "a Z man → Ze"),
+        *("a x_y man → ein x_y Mann", "a x_y man → X", "a Martin man → M", "a 37 man → 37 37"),
         "a man → ein Mann",
     ],
     "a placeholder is a name": ["a {x} man → ein Mann {x}", "a Tom man → ein Mann Tom"],
@@ -293,7 +293,6 @@ def test_placeholders_without_names_keep_their_order() -> None:
         "a Tom man 37 b": ["37 Mann Tom b"],
         "a Martin man 64 b": ["64 Mann Martin b"],
         "a 37 man 48 b": ["48 Mann 37 b"],
-        "a X man Y b": ["Y Mann X b"],
         "a man b": ["ein Mann b"],
     }
     table = Table(answers)
@@ -406,7 +405,7 @@ def test_no_alternative_is_empty_or_lacks_spans() -> None:
 
 
 def test_only_a_first_question_that_fails_fails_the_text() -> None:
-    table = Table({"a x_y man": ["ein X"], "a Z man": ["Z Z"]}, problems={"a man", "a Martin man", "a 37 man"})
+    table = Table({"a x_y man": ["ein X"]}, problems={"a man", "a Martin man", "a 37 man"})
     assert translated(table, "a x_y man").split().count("x_y") == 1
     table = Table({}, problems={"a man"})
     with pytest.raises(RequestError, match="the text that begins 'a man' cannot be translated: no"):

@@ -10,7 +10,6 @@ from mt.text import casing, names, places, protect, symbols
 from mt.text.alignment import Range, with_edits
 from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
-from mt.text.schedules import translate_line
 from mt.text.terms import TermMatch
 
 
@@ -34,10 +33,7 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
     matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
     copied = _bare_term(sentence, matches)
     if not (matches or kept or context.banned or context.options.sample):
-        languages = context.source, context.target
-        copied = (context.phrases and context.phrases.translate(sentence, *languages)) or translate_line(
-            sentence, languages
-        )
+        copied = context.known_translation(sentence)
     has_latin = likely_script(context.target) in ("Latn", "")
     if copied is None and (symbols.is_code(sentence, context.source) or (has_latin and names.is_name(sentence))):
         copied = sentence

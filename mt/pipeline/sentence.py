@@ -46,7 +46,6 @@ from mt.text.quotations import (
     quote_words,
     write_quotations,
 )
-from mt.text.schedules import translate_line
 from mt.text.segment import TextPart
 from mt.text.symbols import ONE_UNIT
 from mt.text.terms import without_copies
@@ -307,16 +306,13 @@ def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Ran
 
     A greeting, such as `Dear {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
     """
-    languages = context.source, context.target
     for mark in ": ", ", ":
         label, _, rest = sentence.partition(mark)
         if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):
             continue
         is_name = mark == ": " and names.is_given_name(label.rstrip().title())
-        is_phrase = context.phrases and context.phrases.translate(label, *languages)
-        if any(begin < len(label) for begin, _ in kept) or not (
-            is_name or is_phrase or translate_line(label, languages)
-        ):
+        is_known = is_name or context.known_translation(label)
+        if not is_known or any(begin < len(label) for begin, _ in kept):
             continue
         colon = " :" if primary_language(context.target) == "fr" else ":"
         text = label.rstrip() + colon if is_name else label + mark[0]

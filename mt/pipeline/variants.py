@@ -28,6 +28,7 @@ from mt.text.numbers import unify_numbers
 from mt.text.phrases import Phrases
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.restoration import StrippedText, remove_spans, restore_spans
+from mt.text.schedules import translate_line
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import Terms
 from mt.text.typography import join_numbers, unify_quotes, without_damage
@@ -45,12 +46,10 @@ class Reading(Enum):
     NUMBERS_IF_LIKELY = "numbers if likely"  # the same, with a number or place for one that may be that or a name
     NAMES = "names"  # other stand-ins than those of LIKELY, for all spans but tags
     NUMBERS = "numbers"
-    LETTERS = "letters"
     REMOVED = "removed"  # nothing
 
 
 _SKIPPED = {Reading.NAMES: 3}  # number of words that are passed over in the choice of stand-ins
-_ONLY_KIND = {Reading.NUMBERS: StandInKind.NUMBER, Reading.LETTERS: StandInKind.LETTER}
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,11 @@ class SentenceContext:
     def covers(self, text: str, limit: int) -> bool:
         """Return whether a source text has at most `limit` tokens."""
         return len(text) < limit or len(self.encode(text)) <= limit
+
+    def known_translation(self, text: str) -> str | None:
+        """Return the translation of a phrase of the model, or of a line of days and hours; None for another text."""
+        phrase = self.phrases and self.phrases.translate(text, self.source, self.target)
+        return phrase or translate_line(text, (self.source, self.target))
 
     def request(self, text: str, options: SearchOptions) -> Request:
         source = self.encode(text)
@@ -164,7 +168,8 @@ class SentenceContext:
         rank, place, kinds = -1 if reading is Reading.NUMBERS_IF_LIKELY else 0, 0, list[StandInKind]()
         for text, before in zip(texts, befores, strict=True):
             place = sentence.index(text, place) + len(text)
-            kind = _ONLY_KIND.get(reading) or likely_kinds(text, before, sentence[place : place + 2])[rank]
+            kind = likely_kinds(text, before, sentence[place : place + 2])[rank]
+            kind = StandInKind.NUMBER if reading is Reading.NUMBERS else kind
             is_time = kind in (StandInKind.DATE, StandInKind.TIME)  # which the model changed in another reading
             kinds.append(StandInKind.NAME if is_time and reading is Reading.NAMES else kind)
         return self._stand_in_words.choose(texts, kinds, sentence, befores, _SKIPPED.get(reading, 0))

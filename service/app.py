@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI
@@ -62,6 +63,9 @@ PROBLEM: dict[str, Any] = {
 }
 
 
+DESCRIBING = Lock()  # for threads: FastAPI keeps its document before Application changes it
+
+
 class Application(FastAPI):
     """FastAPI whose OpenAPI document describes the service's own request bodies and errors."""
 
@@ -70,7 +74,9 @@ class Application(FastAPI):
 
         An operation states that it needs no key if the settings let it do without.
         """
-        if self.openapi_schema is None:
+        with DESCRIBING:
+            if self.openapi_schema is not None:
+                return self.openapi_schema
             schema = super().openapi()
             for operations in schema["paths"].values():
                 for operation in operations.values():
@@ -93,8 +99,7 @@ class Application(FastAPI):
             components["schemas"]["Problem"] = Problem.model_json_schema()
             for unused in ("HTTPValidationError", "ValidationError"):
                 components["schemas"].pop(unused, None)
-        assert self.openapi_schema is not None
-        return self.openapi_schema
+            return schema
 
 
 def dependencies() -> Iterator[tuple[str, str, object]]:

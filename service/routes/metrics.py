@@ -16,4 +16,4 @@ router = APIRouter(tags=["service"], dependencies=[Depends(require_admin_unless_
 )
 async def metrics(services: ServicesDependency) -> Response:
     """Return counters, gauges and histograms in Prometheus's text format."""
-    return Response(services.metrics.text(), media_type=CONTENT_TYPE)
+    return Response(await services.metrics.text(), media_type=CONTENT_TYPE)

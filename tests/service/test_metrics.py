@@ -1,6 +1,7 @@
 """Metrics and the log: what they count and describe, that labels are bounded, and that no key is ever in them."""
 
 import ast
+import asyncio
 import fcntl
 import json
 import os
@@ -43,7 +44,7 @@ def test_what_is_counted_of_a_request() -> None:
     metrics.count_request("/translate", "POST", 200, 0.3, record)
     metrics.count_request("/translate", "POST", 200, 0.5, RequestRecord("c", 5))
     metrics.count_request("", "BREW", 404, 0.001, RequestRecord())
-    found = samples(metrics.text())
+    found = samples(asyncio.run(metrics.text()))
     assert found["mt_requests_total{method=POST,route=/translate,status=200}"] == 2
     assert found["mt_requests_total{method=other,route=none,status=404}"] == 1
     assert found["mt_characters_total"] == 15
@@ -70,12 +71,12 @@ def test_what_the_fleet_and_the_cache_count() -> None:
     stats = [STATS]
     metrics.sample(FLEET_METRICS, lambda: stats[-1])
     metrics.sample(CACHE_METRICS, lambda: cache)
-    counts = samples(metrics.text())
+    counts = samples(asyncio.run(metrics.text()))
     assert [counts[f"mt_{name}"] for name in FLEET] == [*range(1, 14), 20, 60, 21, 22]
     assert [counts[f"mt_cache_{name}_total"] for name in ("hits", "joined", "misses")] == [1, 2, 3]
     stats.append(replace(STATS, refused=80))
-    assert samples(metrics.text())["mt_requests_refused_total"] == 80
-    assert "mt_workers" not in samples(other.text())
+    assert samples(asyncio.run(metrics.text()))["mt_requests_refused_total"] == 80
+    assert "mt_workers" not in samples(asyncio.run(other.text()))
 
 
 @pytest.fixture(scope="module")

@@ -96,9 +96,9 @@ def _sent_as_text(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "properties": fields}
 
 
-def body_of(request: Request) -> bytes:
+def body_of(request: Request) -> bytearray:
     """Return the body of a request, which service/http/middleware.py has read."""
-    body: bytes = request.scope["state"]["body"]
+    body: bytearray = request.scope["state"]["body"]
     return body
 
 
@@ -235,14 +235,14 @@ class _PartParser(MultiPartParser):
         super().on_part_end()
 
 
-async def _chunks(body: bytes) -> AsyncGenerator[bytes, None]:
+async def _chunks(body: bytearray) -> AsyncGenerator[bytes, None]:
     """Yield the body in chunks. Other requests are served in between."""
     for begin in range(0, len(body), CHUNK):
-        yield body[begin : begin + CHUNK]
+        yield bytes(body[begin : begin + CHUNK])
         await asyncio.sleep(0)
 
 
-def _pairs(query: bytes) -> list[tuple[str, str]]:
+def _pairs(query: bytes | bytearray) -> list[tuple[str, str]]:
     """Parse a query or a URL-encoded form, and return (name, value) of each field.
 
     Raises: InvalidRequest if there are more than MAX_FIELDS fields, or a name or a value is not in UTF-8.
@@ -266,7 +266,7 @@ def check_utf8(value: bytes | bytearray, name: str) -> None:
         raise InvalidRequest.listing(f"{shorten(name)} is not text in UTF-8 at byte {error.start}") from None
 
 
-def _json_object(body: bytes) -> dict[str, Any]:
+def _json_object(body: bytearray) -> dict[str, Any]:
     if len(body) > MAX_VALUES and next(islice(_VALUES.finditer(body), MAX_VALUES, None), None):
         raise InvalidRequest.listing(f"the body has more than {MAX_VALUES} strings, commas and brackets")
     try:

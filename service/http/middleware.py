@@ -169,7 +169,7 @@ class RequestGateMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body, size, is_head, path = bytearray(), 0, scope["method"] == "HEAD", path_of(scope)
+        body, is_head, path = bytearray(), scope["method"] == "HEAD", path_of(scope)
         inner = {**scope, "method": "GET"} if is_head else scope
 
         async def send_answer(message: Message) -> None:
@@ -188,9 +188,7 @@ class RequestGateMiddleware:
             starts, address = self._probe_starts if path in HEALTH else self._starts, current_record().caller
             await starts.acquire(address)
             asyncio.get_running_loop().call_soon(starts.release, address)
-            scope["state"]["body"] = bytes(body)
-            size = len(body)
-            body.clear()
+            scope["state"]["body"] = body  # a copy of 10 MB would take the event loop some milliseconds
             with ExitStack() as work:
                 if path not in UNCOUNTED and not path.startswith("/web/"):
                     work.enter_context(self.gate.entered())
@@ -200,8 +198,8 @@ class RequestGateMiddleware:
             await error_response(scope, error)(scope, receive, send_answer)
         finally:
             scope["route"] = inner.get("route")  # for the log
-            self._garbage.add(len(body) or size)
-            self._buffered -= len(body) or size
+            self._garbage.add(len(body))
+            self._buffered -= len(body)
 
     def _check_head(self, scope: Scope, headers: Headers) -> None:
         """Raise the ServiceError for a head that is not accepted, or that is not valid HTTP."""

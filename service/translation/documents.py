@@ -87,7 +87,9 @@ class DocumentTranslator:
             encoding=encoding,
         )
         segments = await self._parsers.run(job.caller, read_document, name, content, options)
-        return OpenedDocument(name, content, options, segments)
+        opened = OpenedDocument(name, content, options, segments)
+        await self._threads.run(job.caller, len(segments), lambda: opened.characters)  # 8 ms for 100,000 segments
+        return opened
 
     async def translated(
         self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts

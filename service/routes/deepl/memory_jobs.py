@@ -184,7 +184,7 @@ async def get_job(job_id: str, caller: CallerDependency, request: Request, servi
 async def upload_file(job_id: str, request: Request, services: ServicesDependency) -> Response:
     """Upload the file of an import job. If the file cannot be imported, the job states why."""
     job = await job_of_file(services, job_id, is_import=True)
-    content = body_of(request)
+    content = bytes(body_of(request))
     if len(content) != job.size:
         raise InvalidRequest.listing(f"the file has {len(content)} bytes, but its job states {job.size}")
     async with job.uploading:  # a client that has seen no answer uploads again, perhaps while the first upload is read

@@ -20,7 +20,7 @@ URLENCODED = "application/x-www-form-urlencoded"
 def request(content_type: str, body: bytes, query: bytes = b"") -> Request:
     headers = [(b"content-type", content_type.encode())]
     scope = {"type": "http", "method": "POST", "headers": headers, "query_string": query}
-    return Request({**scope, "state": {"body": body}})
+    return Request({**scope, "state": {"body": bytearray(body)}})
 
 
 def fields(content_type: str, body: bytes, query: bytes = b"") -> dict[str, Any]:

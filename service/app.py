@@ -63,18 +63,17 @@ PROBLEM: dict[str, Any] = {
 }
 
 
-DESCRIBING = Lock()  # for threads: FastAPI keeps its document before Application changes it
-
-
 class Application(FastAPI):
     """FastAPI whose OpenAPI document describes the service's own request bodies and errors."""
+
+    _describing = Lock()  # for threads: FastAPI keeps its document before this class changes it
 
     def openapi(self) -> dict[str, Any]:
         """Return FastAPI's document. The errors of all routes have one description, in place of status 422.
 
         An operation states that it needs no key if the settings let it do without.
         """
-        with DESCRIBING:
+        with self._describing:
             if self.openapi_schema is not None:
                 return self.openapi_schema
             schema = super().openapi()

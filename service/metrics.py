@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -115,10 +115,8 @@ class Metrics:
         self._registry.register(_SampledCollector(metrics, read))
 
     async def text(self) -> bytes:
-        """Return the metrics in Prometheus's format, which a thread writes: some hundred series take 10 ms."""
-        families = list(self._registry.collect())
-        read = cast(CollectorRegistry, SimpleNamespace(collect=lambda: families))
-        return await asyncio.to_thread(generate_latest, read)
+        families = list(self._registry.collect())  # a thread writes them: some hundred series take 10 ms
+        return await asyncio.to_thread(generate_latest, cast(Any, SimpleNamespace(collect=lambda: families)))
 
     def _new_counter(self, info: MetricInfo) -> Counter:
         return Counter(METRIC_PREFIX + info.name, info.help, info.labels, registry=self._registry)

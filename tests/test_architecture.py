@@ -93,14 +93,14 @@ CEILINGS = {
     "mt": 3_004,
     "service.access": 890,
     "service.glossaries": 451,
-    "service.http": 1_402,
+    "service.http": 1_400,
     "service.memories": 737,
     "service.parsers": 681,
     "service.routes": 2_700,
-    "service.translation": 2_004,
+    "service.translation": 2_006,
     "service.verbs": 356,
     "service.workers": 2_426,
-    "service": 2_393,
+    "service": 2_401,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

@@ -348,7 +348,7 @@ async def _translate_parts(
     for rank in range(max(map(len, lists))):
         chosen = [n_best[min(rank, len(n_best) - 1)] for n_best in lists]
         clauses = [
-            casing.as_clause(part.text, text, context.target, is_first=number == 0)
+            casing.as_clause(part.text, text, context.target, number == 0, context.is_common)
             for number, (part, (text, _)) in enumerate(zip(chosen, to_translate, strict=True))
         ]
         joined.append(join_alternatives(segment.join_parts(parts, clauses, context.source, context.target), chosen))

@@ -89,6 +89,10 @@ class SentenceContext:
         known = self.bigrams is not None and not any(self.bigrams.new_pairs(self.source, ids)[1:-1])
         return len(ids) if len(ids) == 1 or known else 0
 
+    def is_common(self, word: str) -> bool:
+        """Return whether a word is a token of the target vocabulary."""
+        return len(self.tokenizer.target.encode(word)) == 1
+
     def covers(self, text: str, limit: int) -> bool:
         """Return whether a source text has at most `limit` tokens."""
         return len(text) < limit or len(self.encode(text)) <= limit

@@ -21,6 +21,7 @@ _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most se
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_ME = re.compile(r"I\b(?!\.)")
+_DATE, _GERMAN_REQUEST = re.compile(r"\w+\.? \d"), re.compile(r"\w+n Sie\b")  # March 3; Wählen Sie
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 # A letter with a meaning of its own: G 1/2", Plan B, Size: M, L, (B × H). In other languages, single letters are words.
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
@@ -112,15 +113,21 @@ def is_mixed_case(word: str) -> bool:
     return any(a.islower() and b.isupper() for a, b in pairwise(word)) and not _in_capitals(word)
 
 
-def as_clause(translation: str, clause: str, language: str, is_first: bool) -> str:
+def as_clause(
+    translation: str, clause: str, language: str, is_first: bool, is_common: Callable[[str], bool] = lambda word: False
+) -> str:
     """Return the translation of a clause with the letter case and the final punctuation of the clause.
 
     Models write a clause like a sentence. A clause that is not the first begins with a small letter, unless it may
-    begin with a German noun. The punctuation that ends `clause` replaces a final full stop, or is added.
+    begin with a German noun or a name. `is_common` tells whether a word in lower case is one of those that the model
+    writes most, as names are not. The punctuation that ends `clause` replaces a final full stop, or is added.
     """
-    first = re.split(r"[\s'’]", translation, maxsplit=1)[:1]
-    if first and not is_first and (clause[:1].islower() or _ENGLISH_ME.match(clause)) and may_lower(first[0], language):
-        translation = translation[0].lower() + translation[1:]
+    first = "" if is_first else re.split(r"[\s'’]", translation, maxsplit=1)[0]
+    if first and (clause[:1].islower() or _ENGLISH_ME.match(clause)):
+        is_german = primary_language(language) == "de"
+        may_be_name = len(first) == 1 or is_german or _DATE.match(translation) or not is_common(first.lower())
+        if not may_be_name or may_lower(first, language) or (is_german and _GERMAN_REQUEST.match(translation)):
+            translation = translation[0].lower() + translation[1:]
     mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""
     if mark and translation[-1:].isalnum():
         return translation + _CLAUSE_ENDS[mark][is_wide(translation[-1])]

@@ -98,6 +98,11 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
         ("Die Polizei kam.", "the police came,", "de", "die Polizei kam,"),
         ("Sie kam.", "she came,", "de", "Sie kam,"),  # "Sie" may be formal
         ("Tom kam.", "Tom came.", "de", "Tom kam."),
+        ("Essen Sie.", "eat it.", "de", "essen Sie."),
+        ("Essen kam.", "food came.", "de", "Essen kam."),
+        ("Give me this.", "donnez-moi ça.", "en", "give me this."),
+        ("Friday came.", "le vendredi vint,", "en", "Friday came,"),
+        ("March 3 came.", "le 3 mars vint,", "en", "March 3 came,"),
         ("警察来了。", "the police came,", "zh", "警察来了，"),
         ("The police came.", "警察来了，", "en", "The police came,"),
         ("The police came.", "die Polizei kam", "en", "the police came"),
@@ -107,6 +112,6 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
     ],
 )
 def test_clause(translation: str, clause: str, language: str, expected: str) -> None:
-    assert as_clause(translation, clause, language, is_first=False) == expected
+    assert as_clause(translation, clause, language, False, {"give", "i", "march", "essen"}.__contains__) == expected
     first = as_clause(translation, clause, language, is_first=True)
     assert first.lower() == expected.lower() and first[:1] == translation[:1]

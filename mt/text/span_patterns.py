@@ -25,7 +25,10 @@ _EMOJI_CHARACTER = (
 _EMOJI_ONE = rf"[{_EMOJI_CHARACTER}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]{{0,10}}"
 _TABLES = read_tables("patterns.toml")["spans"]
 _EMOJI = "|".join(_TABLES["emoji"]).replace("{one}", _EMOJI_ONE)
-_ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
+_ADDRESS = (
+    rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
+    r"|(?<=\]\()[^\s()<>]++(?=\))"  # of a link: [text](page)
+)
 # A backtick between a space and a letter begins a code span and cannot end one.
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
 _FIELD_OF_FORM = "|".join(_TABLES["fields"])

@@ -40,7 +40,12 @@ NEW_CELLS = [
     ("a.csv", "a, b; c\nb, d; e\nNo\nc\nd\n", 'x, y; z\nx, y; z\n"x, y; z"\n"x, y; z"\n"x, y; z"\n'),
     ("a.csv", "sep=\t\na\tb\n", "sep=\t\nx, y; z\tx, y; z\n"),
 ]
-PLAIN = [("a.yaml", "a: One", "a: Eins"), ("a.yaml", "a: One", 'a: "yes"'), ("a.yaml", "a: One", 'a: "3"')]
+OTHERS = [
+    ("Eins", "a.yaml", "a: One", "a: Eins"),
+    ("yes", "a.yaml", "a: One", 'a: "yes"'),
+    ("3", "a.yaml", "a: One", 'a: "3"'),
+    (" a\\b\t\r\n", "a.properties", "a=One", r"a=\ a\\b\t\r\n"),
+]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ PLAIN = [("a.yaml", "a: One", "a: Eins"), ("a.yaml", "a: One", 'a: "yes"'), ("a.
     [
         *(('l\'été: "x"', *row) for row in ESCAPED),
         *(("x, y; z", *row) for row in NEW_CELLS),
-        *((translation, *row) for translation, row in zip(("Eins", "yes", "3"), PLAIN, strict=True)),
+        *OTHERS,
     ],
 )
 def test_translations_are_escaped_by_format(translation: str, name: str, content: str, written: str) -> None:

@@ -12,6 +12,7 @@ from mt import Failure, Translation, Translator
 from mt.engine.threads import AnyEngine
 from mt.errors import LanguageError, RequestError
 from mt.pipeline.dispatcher import TOKENS_PER_TEXT
+from mt.pipeline.results import ExplainOptions
 from mt.pipeline.text_task import TextPlanner, TextTask
 from tests.conftest import sentences
 
@@ -113,8 +114,8 @@ def test_a_step_serves_one_caller_after_another(translator: Translator, monkeypa
 
 def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translator.dispatcher, "step_seconds", 0.0)
-    dispatcher = translator.dispatcher
-    task = translator.planner().task(" ".join(sentences(1) * 20))
+    dispatcher, text = translator.dispatcher, " ".join(sentences(1) * 20)
+    task = translator.planner().task(text)
     dispatcher.submit([task])
     steps = translator.engine.steps
     while translator.engine.steps < steps + 3:
@@ -122,6 +123,14 @@ def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monke
     dispatcher.cancel([task])
     while dispatcher.busy:
         assert dispatcher.step() == []
+    monkeypatch.setattr(dispatcher, "step_seconds", math.inf)
+    task = translator.planner(explain=ExplainOptions(alignment=True)).task(text)
+    dispatcher.submit([task])
+    while translator.engine.busy:
+        dispatcher.step()
+    assert dispatcher.busy  # the sentences wait for their attention
+    dispatcher.cancel([task])
+    assert not dispatcher.busy
 
 
 def test_threads_can_share_a_translator(translator: Translator) -> None:

@@ -36,7 +36,7 @@ _ONE = "\ufffc"  # stands for a span whose digits stay
 _HOUR, _HOUR_OF_12, _MINUTE = r"(?:[01]?\d|2[0-4])", "(?:1[0-2]|0?[1-9])", r"[0-5]\d"
 _TIME_OF_12 = rf"{_HOUR_OF_12}[:.]{_MINUTE}"
 _BEFORE_HOUR = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
-_BEFORE_FRENCH_HOUR = "(?:(?<=à )|(?<=vers )|(?<=dès )|(?<=entre )|(?<=et ))"
+_BEFORE_FRENCH_HOUR = "(?:(?<=à )|(?<=vers )|(?<=dès )|(?<=entre )|(?<=et )|(?<=avant )|(?<=après )|(?<=l est ))"
 _HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
 _TIMES = {
     "de": re.compile(  # 15.30 Uhr, and 8.00–12.00 und 14.00–18.00 Uhr

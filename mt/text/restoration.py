@@ -15,6 +15,9 @@ from mt.text.stand_ins import StandIn
 
 _LEAST_WEIGHT = 0.1  # minimum link weight of a target word that a number replaces
 _AROUND = {"(": ")", "[": "]", "{": "}", "<": ">", '"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
+_TIME_IN_WORDS = re.compile(  # halb drei and 14 h 30: parts of a time that another number replaces
+    r"\bhalb (?:eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\b|(?<!\w)\d\d? h \d\d\b"
+)
 _JOINED_WORD = re.compile(rf"(?:[^\W{WIDE}]|['’-])+")
 
 
@@ -156,6 +159,7 @@ def _number_edits(links: UnitLinks, source: str, wanted: set[str]) -> Iterator[t
         if links.right[number][1] > span.begin
     }
     digits = [any(map(str.isdigit, links.target[begin:end])) for begin, end in links.right]
+    times = [time.span() for time in _TIME_IN_WORDS.finditer(links.target)]
     replaced: list[Range] = []
     texts: list[str] = []
     for span in missing:
@@ -178,7 +182,8 @@ def _number_edits(links: UnitLinks, source: str, wanted: set[str]) -> Iterator[t
         tail = links.target[inside[0].end : end] if inside else ""
         if inside and not (tail and set(tail.strip(".")) <= set(span.text)):  # the tail is no damaged unit, as in "0.C"
             begin, end = inside[0].begin, inside[0].end  # with its unit or currency
-            taken.update(n for n, (first, last) in enumerate(links.right) if first < end and begin < last)
+        begin, end = next((time for time in times if time[0] < end and begin < time[1]), (begin, end))
+        taken.update(n for n, (first, last) in enumerate(links.right) if first < end and begin < last)
         replaced.append((begin, end))
         texts.append(span.text)
     yield from zip(sorted(replaced), texts, strict=True)  # in the order of the source

@@ -125,7 +125,7 @@ def lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Rang
     Those in other spans are left out.
     """
     variant, text = decoded.variant, decoded.best.text
-    damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
+    damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters, context.source)
     languages = context.source, context.target
     lost = schedules.lost_ranges(variant.text, text, languages, variant.kept)
     lost += schedules.lost_dates(variant.text, text, languages)

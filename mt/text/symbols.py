@@ -89,20 +89,21 @@ def unknown_signs(sentence: str, known: Set[str]) -> list[Range]:
     )
 
 
-def damaged_words(sentence: str, translation: str, known: Set[str]) -> list[Range]:
+def damaged_words(sentence: str, translation: str, known: Set[str], language: str) -> list[Range]:
     """Return the ranges of the words with unknown letters (`unknown_words`) that the translation lacks.
 
-    Words of scripts without spaces are left out, and French ones that the model has translated, such as `coïncidence`.
+    Words of scripts without spaces are left out, and French ones that the model has translated, as `Noël`.
     """
     if not _may_be_unknown(sentence, known):
         return []
     letters_there, words = set(translation), set(re.findall(r"\w+", translation))
+    is_french = primary_language(language) == "fr"
     return [
         word.span()
         for word in _PART.finditer(sentence)
         if not any(map(is_wide, word[0]))
         and not letters_there.issuperset(letters := _unknown_letters(word[0], known))
-        and not (letters in (["ë"], ["ï"]) and word[0].islower() and words.isdisjoint(_rests(word[0])))
+        and not (letters in (["ë"], ["ï"]) and (is_french or word[0].islower()) and words.isdisjoint(_rests(word[0])))
     ]
 
 

@@ -29,7 +29,7 @@ LOST: dict[str, Callable[[str, str, tuple[str, str]], Sequence[Range]]] = {
     "symbols": lambda source, translation, _: lost_symbols(source, translation),
     "unknown words": lambda source, _, __: unknown_words(source, KNOWN),
     "unknown signs": lambda source, _, __: unknown_signs(source, KNOWN),
-    "damaged words": lambda source, translation, _: damaged_words(source, translation, KNOWN),
+    "damaged words": lambda source, translation, languages: damaged_words(source, translation, KNOWN, languages[0]),
     "quotations": lambda source, translation, _: lost_quotations(source, translation),
     "spans": lambda source, translation, _: [
         (span.begin, span.end) for span in lost_spans(find_spans(source), translation)
@@ -175,6 +175,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     "damaged words": [
         ("", "The ⟨dọg⟩ sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo."),
         ("", "une coïncidence", "a coincidence"),  # a word that the model knows
+        ("fr en", "Noël, la ⟨Citroën⟩", "Christmas, the Citron"),
+        ("en de", "⟨Noël⟩ sings", "Weihnachten singt"),
         ("", "a ⟨naïve⟩ ⟨ŝanĝi⟩, une voix ⟨aiguë⟩", "a nave ani, eine aigu?"),
         ("", "The word ⟨" + "ა" * 2000 + "⟩ is" + " ." * 2000, "The word is" + " ." * 2000),  # linear time
         ("", "The ⟨DỌG⟩ sleeps.", "Der DOG schläft."),

@@ -38,6 +38,15 @@ _ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le
 _DETERMINER = re.compile(
     r"d(?:er|ie|as|e[smn])|(?:[kmds]?ein|ihr|unser|dies|jed|welch|all|viel)\w*|[bv]eim|[ia][mn]|zu[mr]|mit|für", re.I
 )
+_BEFORE_VERB = {  # German verbs have no capital
+    "en": re.compile(
+        r"\b(?i:to|I|you|he|she|it|we|they|who|which|that|\w+(?:one|body|thing)|can|could|may|might|must|shall|should|will"
+        r"|would|do|does|did|am|is|are|was|were|be|been|being|not|\w+n['’]t|\w+['’](?:ll|re|[dm])) \Z"
+    ),
+    "fr": re.compile(r"\b(?i:(?:je|tu|ils?|elles?|on|nous|vous|qui|ne|se|me|te|y|lui) |[jnsmt]['’])\Z"),
+}
+_OBJECT = re.compile(r" (?:me|you|him|us|them|it|the|an?|my|your|his|her|our|their)\b")  # of a verb: "blinds me"
+_CONTEXT = 20  # characters before a word
 _VOWELS = frozenset("aeiouyâàéèêëîïôœ")
 
 
@@ -51,6 +60,7 @@ class _Word(NamedTuple):
     log_probability: float  # of its tokens together; 0 in a source
     phrase: str | None = None  # translation of a source word, or of up to three together, that is a phrase
     is_noun: bool = False  # a phrase that is a noun in German, and has more tokens than words
+    may_be_verb: bool = False  # a noun that the sentence probably uses as a verb
 
 
 async def replace_guesses(
@@ -119,10 +129,19 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
         if phrase and not is_name:
             german = phrases.translate(word.text.lower(), context.source, "de") or ""
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
-            word = word._replace(phrase=phrase, is_noun=is_noun)
+            may_be_verb = is_noun and _may_be_verb(text, begin, end, context.source)
+            word = word._replace(phrase=phrase, is_noun=is_noun, may_be_verb=may_be_verb)
         joined.append(word)
         words = words[count:]
     return joined
+
+
+def _may_be_verb(text: str, begin: int, end: int, language: str) -> bool:
+    """Return whether a word of a text, at `begin` to `end`, is probably a verb, by the words beside it."""
+    before_verb = _BEFORE_VERB.get(primary_language(language))
+    if before_verb and before_verb.search(text[max(0, begin - _CONTEXT) : begin]):
+        return True
+    return primary_language(language) == "en" and text[end - 1] == "s" and _OBJECT.match(text, end) is not None
 
 
 def _elide(before: str, word: str, language: str) -> str:
@@ -163,19 +182,26 @@ def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None])
         members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS]
         if origin is None or len(origin.text) < LEAST_LETTERS or not members:
             continue
-        members = [word for word in members if word.new or _probability([word]) < KNOWN_PROBABILITY] or members
-        guess, instead = text[members[0].begin : members[-1].end], (origin.phrase or origin.text).casefold()
+        unsure = [word for word in members if word.new or _probability([word]) < KNOWN_PROBABILITY] or members
+        guess, instead = text[unsure[0].begin : unsure[-1].end], (origin.phrase or origin.text).casefold()
         if origin.is_noun:
-            is_copy = guess.casefold() == origin.text.casefold()
-            is_guess = (is_copy or _probability(members) < NOUN_PROBABILITY) and instead not in text.casefold()
+            is_translated = len(unsure) < len(members) and " " not in origin.text  # by a word that the model is sure of
+            is_guess = not is_translated and _probability(unsure) < NOUN_PROBABILITY and _may_be_noun(guess, origin)
+            is_guess = is_guess or guess.casefold() == origin.text.casefold()
+            is_guess = is_guess and instead not in text.casefold()
             is_guess = is_guess and guess.casefold()[:LEAST_LETTERS] != instead[:LEAST_LETTERS]  # an inflected form
         else:
-            invented = any(word.new and _probability([word]) < GUESS_PROBABILITY for word in members)
+            invented = any(word.new and _probability([word]) < GUESS_PROBABILITY for word in unsure)
             limit = GUESS_PROBABILITY if invented or origin.new != 1 else STRICT_PROBABILITY
-            is_guess = (invented or origin.new > 0) and _probability(members) < limit
+            is_guess = (invented or origin.new > 0) and _probability(unsure) < limit
             is_guess = is_guess and not re.search(rf"(?<!\w){re.escape(instead)}(?!\w)", text.casefold())
         if is_guess:
             yield guess, origin
+
+
+def _may_be_noun(guess: str, origin: _Word) -> bool:
+    """Return whether a guess may stand for `origin`: this is no verb in its sentence, and German nouns have capitals."""
+    return not origin.may_be_verb and not (guess.islower() and (origin.phrase or "")[:1].isupper())
 
 
 def _words(

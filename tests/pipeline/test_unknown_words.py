@@ -55,6 +55,19 @@ def test_words_that_decide_the_meaning_are_no_guesses() -> None:
     assert may_be_guess("Haus", "de") and may_be_guess("not", "de")
 
 
+def test_verbs_are_not_replaced_by_nouns(starter: Translator) -> None:
+    rows = (  # a phrase in English and German, which the model once wrote for the verb or beside its own noun
+        ("That strong light blinds me.", "Jalousien"),
+        ("This ice is too thin to bear your weight.", "Bär"),
+        ("Tom is painting his fence.", "Gemälde"),
+        ("May I see your passport?", "Reisepass"),
+        ("Everything hinges on the case.", "Scharniere"),
+        ("Could I change rooms?", "Räume"),
+    )
+    for text, noun in rows:
+        assert noun not in starter.translate(text, source="en", target="de").text
+
+
 def test_unknown_names_are_not_lost(starter: Translator) -> None:
     for target, name in product(("de", "fr"), ("Ibuprofen", "Zyrtec", "Linode")):
         assert name in starter.translate(f"Take an {name} twice a day.", source="en", target=target).text

@@ -200,7 +200,7 @@ def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None])
 
 
 def _may_be_noun(guess: str, origin: _Word) -> bool:
-    """Return whether a guess may stand for `origin`: this is no verb in its sentence, and German nouns have capitals."""
+    """Return whether a guess may stand for a noun: `origin` is no verb here, and German nouns have capitals."""
     return not origin.may_be_verb and not (guess.islower() and (origin.phrase or "")[:1].isupper())
 
 

@@ -11,6 +11,7 @@ from mt.pipeline.variants import DecodedVariant, Reading, SentenceContext, Sourc
 from mt.text import casing, names, negation, places, protect, schedules, symbols, titles
 from mt.text.alignment import Range
 from mt.text.protect import SpanKind
+from mt.text.span_patterns import SIGNS_WITH_WORDS
 from mt.text.typography import space_copied_slashes
 
 NO_REPEAT_NGRAM = 3  # in the second search, which follows a repetitive translation
@@ -113,8 +114,9 @@ async def decode_otherwise(variant: SourceVariant, context: SentenceContext, los
 
 
 def lost_copies(decoded: DecodedVariant) -> Set[str]:
-    """Return the texts of the spans of the kinds in _REMOVED_IF_LOST that the best translation lacks or reorders."""
-    spans = [span for span in decoded.variant.copied if span.kind in _REMOVED_IF_LOST]
+    """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that the best translation lacks."""
+    copied = decoded.variant.copied
+    spans = [one for one in copied if one.kind in _REMOVED_IF_LOST or not SIGNS_WITH_WORDS.isdisjoint(one.text)]
     lost = protect.lost_spans(spans, decoded.best.text)
     return {span.text for span in lost or (() if protect.are_in_order(spans, decoded.best.text) else spans)}
 

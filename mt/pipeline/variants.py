@@ -29,10 +29,11 @@ from mt.text.phrases import Phrases
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.restoration import StrippedText, remove_spans, restore_spans
 from mt.text.schedules import translate_line
+from mt.text.span_patterns import SIGNS_WITH_WORDS
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import Terms
 from mt.text.typography import join_numbers, unify_quotes, without_damage
-from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
+from mt.tokenizer import EOS, SPACE_MARK, UNK, Tokenizer
 
 Ranges = Sequence[Range]
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
@@ -153,6 +154,7 @@ class SentenceContext:
         for span in spans:
             first = is_first or (lost is not None and span.text not in lost)
             readable = span.kind is not SpanKind.EMOJI and known.issuperset(plain_spaces(span.text))
+            readable = readable or (first and span.kind is SpanKind.NUMBER and self._has_known_sign(span.text))
             has_sense = span.kind not in (SpanKind.EMOJI, SpanKind.TAG) and _stands_for_words(span)
             may_stand = has_sense and reading is not Reading.REMOVED
             if readable and (span.kind is SpanKind.NUMBER or (first and not (may_stand and is_placeholder(span.text)))):
@@ -164,6 +166,12 @@ class SentenceContext:
         return SourceVariant(
             text, tuple(kept), tuple(terms), spans, tuple(copied), stripped, reading, written.stand_ins
         )
+
+    def _has_known_sign(self, number: str) -> bool:
+        """Return whether only a sign of money that the model has read as bytes makes a number unreadable."""
+        signs = set(plain_spaces(number)) - self.tokenizer.characters
+        is_read = self.bigrams is not None and signs <= SIGNS_WITH_WORDS
+        return is_read and all(self.known_pieces(sign) and UNK not in self.tokenizer.encode(sign) for sign in signs)
 
     def _stand_ins(
         self, sentence: str, reading: Reading, texts: Sequence[str], befores: Sequence[str]

@@ -25,9 +25,10 @@ from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, P
 from mt.text.word_tables import read_tables
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
-_RANGE, _ORDINAL, _FRENCH_TIME, _DETERMINER, _ARROW, _END_TAG, _NAME_IN_BRACKETS = (
+_RANGE, _ORDINAL, _FRENCH_TIME, _AMOUNT, _DETERMINER, _ARROW, _END_TAG, _NAME_IN_BRACKETS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["protection"].values()
 )
+_SIGN_OF = {"do": "$", "eu": "€", "pf": "£", "po": "£", "li": "£"}  # by the first letters of the word for a currency
 _SIMPLE, _BEFORE_CAPITAL = ("|".join(patterns) for patterns in read_tables("patterns.toml")["markers"].values())
 _LIST_MARKER = re.compile(rf"(?:(?:{_SIMPLE}|(?:{_BEFORE_CAPITAL})(?=\s+[A-ZÀ-ÖØ-Þ]))\s+){{1,4}}")
 # Languages that write ordinal numbers with a dot, such as "3. Mai"
@@ -311,7 +312,10 @@ def _trim_address(address: str) -> str:
 
 
 def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
-    """Count the spans of a translation by `span_key`. `5 %`, `$5`, `#5` and `5th` also count as 5, `5h30` as 5:30."""
+    """Count the spans of a translation by `span_key`. `5 %`, `$5`, `#5` and `5th` also count as 5, `5h30` as 5:30.
+
+    `5 Dollar` also counts as `$5`.
+    """
     counts = Counter[str]()
     translated = find_translated_spans(translation, spans)
     signed = (find_spans(span.text[1:]) for span in translated if _NUMBER_SIGN.match(span.text))
@@ -321,6 +325,8 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
         counts.update(_ends(span))
         if span.kind is SpanKind.NUMBER and (bare := UNIT.sub("", key)) != key:
             counts[bare] += 1
+    for number, word in _AMOUNT.findall(translation):
+        counts[_SEPARATOR.sub(".", number) + _SIGN_OF[word[:2].casefold()]] += 1
     counts.update(number[0] for number in _ORDINAL.finditer(translation))
     counts.update(f"{time[1]}:{time[2] or '00'}" for time in _FRENCH_TIME.finditer(translation))
     return counts

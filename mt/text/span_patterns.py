@@ -11,6 +11,7 @@ from mt.text.normalise import GROUP_SPACES, LETTER_SYMBOL
 from mt.text.word_tables import read_tables
 
 MONEY = "$¢£¤¥\u20a0-\u20cf"
+SIGNS_WITH_WORDS = frozenset("$€£")  # signs of money for which a translation may have a word
 TIME_ZONE = r"(?:[CEMP][DS]?T|[CEW]ES?T|BST|GMT|IST|JST|MES?Z|UTC)(?:[+-]\d{1,2})?"
 ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
 PERIOD = re.compile(

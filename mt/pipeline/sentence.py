@@ -363,6 +363,8 @@ async def _omitted_words(decoded: DecodedVariant, context: SentenceContext) -> t
         return ()
     omitted = repetition.omitted_words(text, await piece_attention(decoded, 0, context))
     words = [text[begin:end] for begin, end in omitted]
+    # Words such as "bitte" and copies can be there without much attention.
+    words = [one for one in words if (context.known_translation(one) or one) not in best.text]
     for stand_in in decoded.variant.stand_ins:
         words = [one.replace(stand_in.word, stand_in.text) for one in words]
     return tuple(words)

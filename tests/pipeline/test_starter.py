@@ -87,3 +87,9 @@ def test_terms(starter: Translator, text: str, glossary: dict[str, str], expecte
     assert re.fullmatch(expected, translation.text), translation.text
     free = starter.translate(text, source="en", target="de").confidence
     assert free is None or translation.confidence is None or translation.confidence < free + 0.15
+
+
+def test_polite_words_that_are_there_are_not_listed_as_omitted(starter: Translator) -> None:
+    text = "Pouvez-vous me dire à quelle heure le train part, s'il vous plaît ?"
+    (sentence,) = starter.translate(text, source="fr", target="de").sentences
+    assert "bitte" in sentence.text and sentence.omitted == ()

@@ -30,6 +30,7 @@ _ORDINAL, _PLAIN_RANGE, _DAMAGED_RANGE, _RANGE_OF_TIMES, _LABEL_BEFORE = (
     re.compile(pattern) for pattern in read_tables("numbers.toml")["ranges"].values()
 )
 _DIGIT = re.compile(r"\d")
+_EUROS = re.compile(r"(?<=\d,\d\d) Euro\b")  # a model drops the word after cents more often than the sign
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
 
@@ -110,7 +111,7 @@ _OTHER_MARKS = frozenset({"de-CH", "de-LI", "en-ZA", "es-419", "es-MX", "es-US",
 
 
 def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
-    """Join the groups of a number by no-break spaces, and write times as `15:30 (EST)` and `$2bn` as `$2 billion`.
+    """Write numbers as models read them: groups joined by no-break spaces, `15:30 (EST)`, `$2 billion`, and `2,50 €`.
 
     `languages` are source and target. English times get 24 hours for languages that count so. Code, addresses and the
     ranges `kept` of `text.text` stay.
@@ -121,7 +122,7 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
     patterns = [_GROUPED, *([_SCALED] if source == "en" else []), *([PERIOD] if source in _PER else [])]
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
-    patterns += {"de": [_ZONE, _DATES], "en": [_ZONE]}.get(source, [])  # EST and ET are words of French
+    patterns += {"de": [_ZONE, _DATES, _EUROS], "en": [_ZONE]}.get(source, [])  # EST and ET are words of French
     patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS[source]] if source in _DAYS_OF_MONTH else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
@@ -145,6 +146,8 @@ def _unified(match: re.Match[str], target: str) -> str:
         return match[0].replace(" ", NO_BREAK_SPACE)
     if match.re is _ZONE:
         return f"({match[0]})"
+    if match.re is _EUROS:
+        return " €"
     if match.re is _DATES:
         dates = re.sub(" ?[-–] ?", " bis ", match[0])
         return re.sub(r"0?(\d+)\.(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", dates)

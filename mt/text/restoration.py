@@ -151,6 +151,7 @@ def _number_edits(links: UnitLinks, source: str, wanted: set[str]) -> Iterator[t
     good = {span_key(span) for span in spans} - {span_key(span) for span in missing}
     others = [span for span in find_spans(links.target) if span.kind is SpanKind.NUMBER]
     copied = [span for span in others if span_key(span) in good]
+    surplus = [(span.begin, span.end) for span in others if span_key(span) not in good]
     begins = [begin for begin, _ in links.right]
     taken = {
         number
@@ -183,10 +184,22 @@ def _number_edits(links: UnitLinks, source: str, wanted: set[str]) -> Iterator[t
         if inside and not (tail and set(tail.strip(".")) <= set(span.text)):  # the tail is no damaged unit, as in "0.C"
             begin, end = inside[0].begin, inside[0].end  # with its unit or currency
         begin, end = next((time for time in times if time[0] < end and begin < time[1]), (begin, end))
+        if len(surplus) > len(missing):
+            begin, end = _with_neighbours((begin, end), surplus, links.target)
         taken.update(n for n, (first, last) in enumerate(links.right) if first < end and begin < last)
         replaced.append((begin, end))
         texts.append(span.text)
     yield from zip(sorted(replaced), texts, strict=True)  # in the order of the source
+
+
+def _with_neighbours(place: Range, others: Sequence[Range], text: str) -> Range:
+    """Return a range of a text and those of `others` beside it, which only white space separates, as in 1.234 567."""
+    begin, end = place
+    for other in reversed(others):
+        begin = other[0] if other[1] <= begin and not text[other[1] : begin].strip() else begin
+    for other in others:
+        end = other[1] if other[0] >= end and not text[end : other[0]].strip() else end
+    return begin, end
 
 
 def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple[int, int, bool]]:

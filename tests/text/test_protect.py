@@ -215,6 +215,7 @@ def test_a_span_is_put_back_between_the_translations_of_its_neighbours(sentence:
         ("at 2:30 there", "um halb drei da", {0: 0, 2: 1, 3: 2}, "um 2:30 da"),
         ("at 2:30 there", "um halb drei da", {0: 0, 1: 1, 3: 2}, "um 2:30 da"),
         ("costs 30 USD", "kostet 30 EUR", {0: 0, 1: 1, 2: 2}, "kostet 30 USD"),
+        ("it has 1.234.567 men", "er hat 1.234 567 Mann", {0: 0, 1: 1, 2: 2, 3: 4}, "er hat 1.234.567 Mann"),
     ],
 )
 def test_a_number_replaces_its_word(sentence: str, translation: str, pairs: dict[int, int], expected: str) -> None:

@@ -85,6 +85,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("de en", "von ⟨9.30→9:30⟩ bis ⟨16.00→16:00⟩ Uhr, ⟨3.15→3:15⟩ - ⟨4.15→4:15⟩ Uhr"),
         ("de en", "`15.30 Uhr` 030 123 456 789"),
         ("de en", "am 24.12.15 Uhr"),
+        ("de en", "1.299,00⟨ Euro→ €⟩, 2,50⟨ Euro→ €⟩ und 1.299 Euro"),
         ("de en", "vom ⟨3.-5.→3. bis 5.⟩ Mai, 3.-5. Mai"),
         ("en fr", "closed ⟨on May 3-5,→from May 3 to May 5,⟩ pages 3-5, May 3-5"),
         ("en de", "runs ⟨12–14→on 12 to 14⟩ June, from ⟨12–14 June→June 12 to June 14⟩"),

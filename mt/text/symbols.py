@@ -25,6 +25,9 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg
     rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
     r"|[^\W\d_]+"
 )
+_UNIT_WORDS = {
+    unit: re.compile(rf"\d[ \u00a0-]?(?:{words})", re.IGNORECASE) for unit, words in _TABLES["unit_words"].items()
+}
 _HINT = re.compile(r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))")  # a fast test: most sentences have no symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
@@ -39,12 +42,13 @@ def lost_symbols(source: str, translation: str) -> list[Range]:
     """Return the ranges of the measures, standards and words of mixed case that a translation lacks.
 
     A measure is a number, or two with a dash between them, and a unit. Only the unit, a sign such as ~, and whether
-    there are two numbers are compared.
+    there are two numbers are compared. The translation may have a word for the unit: 10 Minuten for 10 min.
     """
     if not _HINT.search(source):
         return []
     wanted = list(_symbols(source, is_source=True))
-    lost = Counter(symbol for symbol, _ in wanted) - Counter(symbol for symbol, _ in _symbols(translation))
+    missing = Counter(symbol for symbol, _ in wanted) - Counter(symbol for symbol, _ in _symbols(translation))
+    lost = {one for one in missing if not (one in _UNIT_WORDS and _UNIT_WORDS[one].search(translation))}
     return sorted({place for symbol, place in wanted if symbol in lost})  # all of a symbol: which is lost is unknown
 
 

@@ -117,7 +117,7 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
 
 
 def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str) -> str:
-    """Replace straight quotation marks by the typographic ones that the translation also has, or by those of German.
+    """Replace straight quotation marks by the typographic ones that the translation also has, or by those of German and French.
 
     They are replaced if all of them are in pairs and none is in code; in German, one of a pair may be typographic.
     `spans` are the protected spans of the source. The length does not change.
@@ -125,8 +125,8 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
     if '"' not in translation or any('"' in span.text for span in spans):
         return translation
     used = next((pair for pair in _QUOTES if all(mark in translation for mark in pair)), None)
-    if used is None and primary_language(language) == "de" and language not in _OTHER_QUOTES:
-        used = "„“"
+    if used is None and language not in _OTHER_QUOTES:
+        used = {"de": "„“", "fr": "«»"}.get(primary_language(language))
     straight = translation.replace("„", '"').replace("“", '"') if used == "„“" else translation
     if used is None or not _QUOTED.fullmatch(straight) or _QUOTED_CODE.search(translation):
         return translation

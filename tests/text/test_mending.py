@@ -269,7 +269,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de-CH", '"a"', '"a"'),
         ("de", '"a", "b"', '⟨„a",→„a“,⟩ „b“'),
         ("fr", '"a" and "b"', '⟨"a"→«a»⟩ et « b »'),
-        ("fr", '"a" and "b"', '"a" et "b"'),
+        ("fr", '"a" and "b"', '⟨"a"→«a»⟩ et ⟨"b"→«b»⟩'),
         ("de", '"a" and 5"', '„a“ und 5"'),
         ("de", '"a" and open("x y")', '„a“ und open("x y")'),
     ],

@@ -13,7 +13,7 @@ WITHOUT_TAGS = [
 ]
 WITHOUT_MARKS = [
     *("2 * 3 * 4", "SELECT *, a.* FROM b", "a*b*c", "f(*a, **b)", "** a **", "a[1](x)", "*true* or *false*"),
-    *("~~a~~ it", "_only_ _id_ of a", "the __init__ of it", "a_b and c_d e", "a[i] and b[/i]", r"\*a\*"),
+    *("~~a~~ it", "an _id_ of a", "the __init__ of it", "a_b and c_d e", "a[i] and b[/i]", r"\*a\*"),
     *("[open it] and [NOTE] [1] a[b c]", "[php]a[/php]", "* one * two"),
 ]
 
@@ -61,6 +61,7 @@ def test_tags(marked: str) -> None:
         ("a ⟨\\emph{⟩big⟨}⟩ ⟨\\section*{⟩old⟨}⟩ \\input{dog}", True),
         ("⟨[⟩the *old* dog⟨][1]⟩ ⟨[⟩a dog⟨][]⟩ [b][x] ⟨[[Dog|⟩a dog⟨]]⟩ [[Dog]]", True),
         ("⟨_⟩very old⟨_⟩ and ⟨__⟩very big⟨__⟩", True),
+        ("a ⟨_⟩very⟨_⟩ big x_id_ of", True),
         *((text, False) for text in WITHOUT_MARKS),
     ],
 )

@@ -31,7 +31,7 @@ GUESS_PROBABILITY, STRICT_PROBABILITY = 0.5, 0.25
 known words for a word with one new pair: a model translates most compounds of two known words correctly."""
 NOUN_PROBABILITY, KNOWN_PROBABILITY = 0.7, 0.8  # a guess for a noun has less; a word of it that has more stays
 
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_WORD = re.compile(r"(?<![^\W\d_])(?<!\d-)[^\W\d_]+(?:-[^\W\d_]+)*")  # not year-old of 2,000-year-old
 _MOST_WORDS = 3  # of a phrase
 _ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
 # German words that begin a sentence with a noun; other words with a capital before a noun are titles and first names

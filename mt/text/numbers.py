@@ -286,7 +286,8 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
         return None
     if not _is_amount(match, only_money):
         counted = before.decimal == "." and _COUNTED.match(text, match.end()) is not None
-        surely = grouped and (decimals or whole[-1] == "000" or counted)
+        is_long = len(whole) > 2 and NO_BREAK_SPACE in number  # 1 234 567
+        surely = grouped and (decimals or whole[-1] == "000" or counted or is_long)
         if only_money or not surely or _CODE_BEFORE.search(text[max(0, match.start() - 2) : match.start()]):
             return None
     space = re.search(f"[{GROUP_SPACES}]", number)  # of the language, or of the International System

@@ -37,7 +37,7 @@ _SPACE_AFTER_NUMBER = re.compile(rf"({NUMBER}) (?=[^\W\d]|[°%‰\u20a0-\u20cf$�
 _SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({NUMBER})")
 _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[ .,]\d{3})+(?!\d)")  # also 1.234 567
 _TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["spacing"].values()
 )
@@ -106,7 +106,7 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
         return translation
 
     def joined(match: re.Match[str]) -> str:
-        digits = match[0].replace(" ", "")
+        digits = NOT_DIGIT.sub("", match[0])
         number = next((number for number in grouped if NOT_DIGIT.sub("", number).startswith(digits)), None)
         if number is None:
             return match[0]

@@ -201,7 +201,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     "spans": [
         ("", "12 men, 12:30", "12 Männer, 12:30"),
         ("", "⟨12⟩ men, ⟨12:30⟩", "Zwölf Männer, 12.30 Uhr"),
-        ("", "5 percent", "5 %"),
+        ("", "5 percent, in den 80ern", "5 %, 80ers"),
         ("", "$5, ⟨$6⟩, €1,200.50 and £2 million", "5 Dollar, 6, 1.200,50 Euro und 2 Millionen Pfund"),
         ("", "the x.org site and ⟨a.txt⟩", "die x.org-Seite"),  # a compound
         ("", "⟨5%%⟩ done", "5% fertig"),  # of printf

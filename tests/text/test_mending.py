@@ -53,6 +53,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de fr", "1.234.567,89", "⟨1.234.567,89→1\u00a0234\u00a0567,89⟩"),
         ("de nl", "1.234,5", "⟨1,234.5→1.234,5⟩"),
         ("de-CH en", "1.234,5", "1.234,5"),  # the marks of Switzerland are others
+        ("fr de", "1\u00a0234\u00a0567 dogs", "⟨1\u00a0234\u00a0567→1.234.567⟩ Hunde"),
         ("fr en", "1\u202f250,75 €", "⟨1\u00a0250,75→1,250.75⟩ €"),
         ("en de", "$1,234.56 USD 3.5", "⟨$1,234.56→$1.234,56⟩ USD ⟨3.5→3,5⟩"),
         ("en de", "1\u202f234.5 kg", "1\u202f⟨234.5→234,5⟩ kg"),  # of the International System
@@ -239,6 +240,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     "spaces in numbers": [
         ("", "rooms A1–A4, A5-A6", "Räume ⟨A1-A4→A1–A4⟩, A5-A6"),  # codes
         ("", "1\u202f000 dogs", "1⟨ →\u202f⟩000 Hunde"),  # of the source
+        ("", "1\u00a0234\u00a0567 dogs", "1.234⟨ →\u00a0⟩567 Hunde"),
         ("", "1,234,567.50 dogs", "1⟨ →\u00a0⟩234⟨ →\u00a0⟩567,50 chiens"),  # other separators
         ("", "in 2020 300 dogs, 1,000 cats", "en 2020 300 chiens, 1⟨ →\u00a0⟩000"),  # two numbers
         ("", "1,500 dogs", "1 000 chiens"),  # another number

@@ -45,7 +45,7 @@ _ARGUMENT = r"(?<![\w*])(?:\*|\*\*(?![A-Z][a-zß-ÿ]))[A-Za-z_]\w*+(?!\*)"  # no
 _NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
 _TAG = "|".join(_TABLES["tags"]).replace("{note}", _NOTE)
 _PHONE = _TABLES["phone"]
-# Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 80er, 80ern, 5pm.
+# Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 80ern, 5pm.
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e(?:n|r[ns]?)?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
 _SEPARATOR = rf"[.,:/’'{GROUP_SPACES}×-]"
 _NUMBER = (

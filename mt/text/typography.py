@@ -117,7 +117,7 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
 
 
 def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str) -> str:
-    """Replace straight quotation marks by the typographic ones that the translation also has, or by those of German and French.
+    """Replace straight quotation marks by the typographic ones of the translation, or of German and French.
 
     They are replaced if all of them are in pairs and none is in code; in German, one of a pair may be typographic.
     `spans` are the protected spans of the source. The length does not change.

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 
 from mt import Translator
 from mt.bundled import STARTER_MODEL
-from mt.cli.translate import main, read_glossary
+from mt.cli.translate import StreamOutput, main, open_output, parse, read_glossary
+from mt.cli.translation_job import TranslationJob
+from mt.data.resumable_file import ResumableFile
 from mt.errors import DataError
 from mt.text.terms import Terms
 from tests.conftest import ROOT, sentences
@@ -211,6 +214,18 @@ def killed_after(arguments: list[str], part: Path, lines: int) -> None:
         time.sleep(0.005)
     process.kill()
     assert process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("change", ["--glossary in.en", "--formality more", "--sentences", "--json", "--beam-size 1"])
+def test_another_job_does_not_resume(small_model: Path, lines: Path, change: str) -> None:
+    def open_with(*more: str) -> AbstractContextManager[StreamOutput | ResumableFile]:
+        options = parse(["--model", str(small_model), str(lines), "--output", f"{lines}.de", *more])
+        return open_output(options, TranslationJob.load(options, Terms()))
+
+    with open_with() as file:
+        file.write("Der Hund.", problem=False)
+    with pytest.raises(DataError, match="begun by another job"):
+        open_with(*change.replace("in.en", str(lines)).split())
 
 
 @pytest.mark.system

@@ -45,6 +45,7 @@ OTHERS = [
     ("yes", "a.yaml", "a: One", 'a: "yes"'),
     ("3", "a.yaml", "a: One", 'a: "3"'),
     (" a\\b\t\r\n", "a.properties", "a=One", r"a=\ a\\b\t\r\n"),
+    (" a\\b\t\n", "a.strings", '"a" = "One";', r'"a" = " a\\b\t\n";'),
 ]
 
 
@@ -88,7 +89,8 @@ def test_access_keys_of_labels(label: str, text: str, translation: str, written:
     [(("name",), ["A dog", "Two words"]), (("2",), ["A dog", "Two words"]), (("1", "3"), ['He said "hi", then left'])],
 )
 def test_columns_of_a_table(columns: tuple[str, ...], expected: list[str]) -> None:
-    assert texts("a.csv", TABLE.replace("long\ntext", "text"), DocumentOptions(columns=columns)) == expected
+    table = TABLE.replace("long\ntext", "name")  # the first of two columns with a name
+    assert texts("a.csv", table, DocumentOptions(columns=columns)) == expected
 
 
 MESSAGES = {

@@ -79,6 +79,7 @@ async def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
         asked = begin(fleet, texts)
         await until(lambda: fleet.stats().finished >= 2)
         assert fleet.stats().running > 4
+        *_, held = fleet.pools[0].workers[0].in_flight.values()
         processes.kill()
         await until(lambda: not fleet.ready)
         late = begin(fleet, ["The dog."])
@@ -87,6 +88,10 @@ async def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
         assert fleet.ready
         stats = fleet.stats()
         assert (stats.restarts, stats.requests, stats.finished) == (1, 0, 17)
+        again = begin(fleet, [held.text.text])
+        await until(lambda: fleet.stats().running > 0)
+        assert not fleet.pools[0].workers[0].isolated  # answered texts are not suspected
+        await asyncio.gather(*again)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ _TIMES = {
     "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
         rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
         rf"|(?<=\bde )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?"
-        r"|(?<=à )(?<!h à )(?:[7-9]|1\d|2[0-3])h"
+        r"|(?:(?<=à )(?<!h à )|(?<=avant )|(?<=l est ))(?:[7-9]|1\d|2[0-3])h"
         rf"|(?<![\w.,:]){_HOUR} ?h(?: ?{_MINUTE})? ?[-–—] ?{_HOUR} ?h(?: ?{_MINUTE})?)"
         r"(?!\w| ?\d{3}| min| d[e'’]| par\b)"
     ),

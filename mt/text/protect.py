@@ -28,6 +28,8 @@ _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _RANGE, _ORDINAL, _FRENCH_TIME, _AMOUNT, _DETERMINER, _ARROW, _END_TAG, _NAME_IN_BRACKETS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["protection"].values()
 )
+_HOURS = "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split()
+HALF_HOUR = re.compile(rf"\bhalb ({'|'.join(_HOURS)})\b")
 _SIGN_OF = {"do": "$", "eu": "€", "pf": "£", "po": "£", "li": "£"}  # by the first letters of the word for a currency
 _SIMPLE, _BEFORE_CAPITAL = ("|".join(patterns) for patterns in read_tables("patterns.toml")["markers"].values())
 _LIST_MARKER = re.compile(rf"(?:(?:{_SIMPLE}|(?:{_BEFORE_CAPITAL})(?=\s+[A-ZÀ-ÖØ-Þ]))\s+){{1,4}}")
@@ -314,7 +316,7 @@ def _trim_address(address: str) -> str:
 def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
     """Count the spans of a translation by `span_key`. `5 %`, `$5`, `#5` and `5th` also count as 5, `5h30` as 5:30.
 
-    `5 Dollar` also counts as `$5`.
+    `5 Dollar` also counts as `$5`, and `halb drei` as 2:30.
     """
     counts = Counter[str]()
     translated = find_translated_spans(translation, spans)
@@ -327,6 +329,7 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
             counts[bare] += 1
     for number, word in _AMOUNT.findall(translation):
         counts[_SEPARATOR.sub(".", number) + _SIGN_OF[word[:2].casefold()]] += 1
+    counts.update(f"{_HOURS.index(hour) or 12}:30" for hour in HALF_HOUR.findall(translation))
     counts.update(number[0] for number in _ORDINAL.finditer(translation))
     counts.update(f"{time[1]}:{time[2] or '00'}" for time in _FRENCH_TIME.finditer(translation))
     return counts

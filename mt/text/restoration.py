@@ -10,14 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mt.text.alignment import CLOSING, WIDE, PieceAttention, Range, UnitLinks, insertion, is_wide, ranges_between
-from mt.text.protect import ProtectedSpan, SpanKind, find_spans, find_translated_spans, lost_spans, span_key, words_at
+from mt.text.protect import (
+    HALF_HOUR,
+    ProtectedSpan,
+    SpanKind,
+    find_spans,
+    find_translated_spans,
+    lost_spans,
+    span_key,
+    words_at,
+)
 from mt.text.stand_ins import StandIn
 
 _LEAST_WEIGHT = 0.1  # minimum link weight of a target word that a number replaces
 _AROUND = {"(": ")", "[": "]", "{": "}", "<": ">", '"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
-_TIME_IN_WORDS = re.compile(  # halb drei and 14 h 30: parts of a time that another number replaces
-    r"\bhalb (?:eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\b|(?<!\w)\d\d? h \d\d\b"
-)
+_WHOLE_TIME = re.compile(rf"{HALF_HOUR.pattern}|(?<!\w)\d\d? h \d\d\b")  # which another number replaces
 _JOINED_WORD = re.compile(rf"(?:[^\W{WIDE}]|['’-])+")
 
 
@@ -160,7 +167,7 @@ def _number_edits(links: UnitLinks, source: str, wanted: set[str]) -> Iterator[t
         if links.right[number][1] > span.begin
     }
     digits = [any(map(str.isdigit, links.target[begin:end])) for begin, end in links.right]
-    times = [time.span() for time in _TIME_IN_WORDS.finditer(links.target)]
+    times = [time.span() for time in _WHOLE_TIME.finditer(links.target)]
     replaced: list[Range] = []
     texts: list[str] = []
     for span in missing:

@@ -210,6 +210,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "5-10 dB or 5–10 dB", "5 bis 10 dB oder 5-10 dB"),
         ("", "⟨5-10⟩ dB", "5 dB"),
         ("", "à 14 h 30", "um 14:30 Uhr"),
+        ("", "2:30, ⟨3:45⟩ and 12:30", "halb drei, halb vier und halb eins"),
         ("", "at 14:30 and 15:00", "à 14 h 30 et 15 h"),
         ("", "a score of ⟨25:23⟩", "un score de 25h23"),
         ("", "⟨2024-05-06⟩", "2024 05 06"),

@@ -212,8 +212,8 @@ def test_a_span_is_put_back_between_the_translations_of_its_neighbours(sentence:
         ("12 men", "Männer", {0: 1}, "12 Männer"),
         ("at 0 °C.", "bei 0.C.", {0: 0, 1: 1}, "bei 0 °C."),
         ("now 2 DE12 here", "jetzt DE12 da", {0: 0, 1: 1, 2: 3}, "jetzt 2 DE12 da"),  # DE12 is no number
-        ("at 2:30 there", "um halb drei da", {0: 0, 2: 1, 3: 2}, "um 2:30 da"),
-        ("at 2:30 there", "um halb drei da", {0: 0, 1: 1, 3: 2}, "um 2:30 da"),
+        ("at 2:15 there", "um halb drei da", {0: 0, 2: 1, 3: 2}, "um 2:15 da"),
+        ("at 2:15 there", "um halb drei da", {0: 0, 1: 1, 3: 2}, "um 2:15 da"),
         ("costs 30 USD", "kostet 30 EUR", {0: 0, 1: 1, 2: 2}, "kostet 30 USD"),
         ("it has 1.234.567 men", "er hat 1.234 567 Mann", {0: 0, 1: 1, 2: 2, 3: 4}, "er hat 1.234.567 Mann"),
     ],

@@ -127,7 +127,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("fr de", "À 15h 30⟨ →\u00a0⟩000 € volés."),
         (
             "fr en",
-            "dure 2 h 30 min, 2h30, avant ⟨2h30→2:30⟩, Il est ⟨8h00→8:00⟩, avant ⟨9h→9:00⟩, avant 2h, en 24 h 12 personnes",
+            "dure 2 h 30 min, 2h30, avant ⟨2h30→2:30⟩, Il est ⟨8h00→8:00⟩, avant ⟨9h→9:00⟩, en 24 h 12 personnes",
         ),
         ("en de", "May 3 until ⟨5 p.m.,→17:00,⟩ Room 3 to ⟨5 p.m.→17:00.⟩"),
         ("en de", "12/3 until ⟨5 pm,→17:00,⟩ 24/7 pm, 1-2-3 pm, -5 pm"),

@@ -91,7 +91,7 @@ CEILINGS = {
     "mt.text": 13_400,
     "mt.training": 1_804,
     "mt": 3_004,
-    "service.access": 890,
+    "service.access": 893,
     "service.glossaries": 451,
     "service.http": 1_400,
     "service.memories": 737,
@@ -99,7 +99,7 @@ CEILINGS = {
     "service.routes": 2_700,
     "service.translation": 2_006,
     "service.verbs": 356,
-    "service.workers": 2_426,
+    "service.workers": 2_441,
     "service": 2_401,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.

@@ -116,8 +116,8 @@ class TextTask:
             reports.append(SentenceReport(self._source_ranges[number], place, before, text, after, quality))
         return reports
 
-    def translation(self) -> Translation:
-        """Return the translation of a task that is done.
+    def sentences(self) -> Iterator[SentenceTranslation]:
+        """Yield the sentences of a task that is done.
 
         Raises:
             RequestError: The task has a problem.
@@ -126,27 +126,32 @@ class TextTask:
         if self.problem:
             raise RequestError(self.problem)
         explanations = self._explanations.value if self._explanations else [Explanation()] * len(self._sentences)
-        sentences, end = [], 0
+        end = 0
         places = zip(self._source_ranges, self._gaps[:-1], strict=True)
         for (part, routine), (source_range, gap), explained in zip(self._sentences, places, explanations, strict=True):
             best, expectation = routine.value.best, routine.value.expectation
             begin = end + len(gap)
             end = begin + len(best.text)
-            sentences.append(
-                SentenceTranslation(
-                    part.text,
-                    routine.value.alternatives,
-                    source_range,
-                    (begin, end),
-                    confidence=expectation.quality,
-                    links=tuple((_move(left, source_range[0]), _move(right, begin)) for left, right in explained.links),
-                    attention=explained.attention,
-                    untranslated=not best.pieces,
-                    unfamiliar=expectation.unfamiliar,
-                    omitted=best.omitted,
-                    copied=best.copied,
-                )
+            yield SentenceTranslation(
+                part.text,
+                routine.value.alternatives,
+                source_range,
+                (begin, end),
+                confidence=expectation.quality,
+                links=tuple((_move(left, source_range[0]), _move(right, begin)) for left, right in explained.links),
+                attention=explained.attention,
+                untranslated=not best.pieces,
+                unfamiliar=expectation.unfamiliar,
+                omitted=best.omitted,
+                copied=best.copied,
             )
+
+    def translation(self, sentences: Sequence[SentenceTranslation] | None = None) -> Translation:
+        """Return the translation of a task that is done. Its `sentences` are computed unless they are given.
+
+        Raises: the error of `sentences`.
+        """
+        sentences = tuple(self.sentences()) if sentences is None else sentences
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
         return Translation(tuple(self._join(sentences, rank) for rank in range(ranks)), tuple(sentences))
 

@@ -5,7 +5,7 @@ A socket carries pickles, each preceded by its length.
 
 import pickle
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -167,8 +167,16 @@ class TextProgress:
 
 
 @dataclass(frozen=True)
+class TextSentences:
+    """The next sentences of a finished translation that has more than PART_SENTENCES. TextDone has the last ones."""
+
+    id: int
+    sentences: tuple[SentenceTranslation, ...]
+
+
+@dataclass(frozen=True)
 class TextDone:
-    """The translation of a text."""
+    """The translation of a text, without the sentences that precede it in TextSentences."""
 
     id: int
     translation: Translation
@@ -219,33 +227,11 @@ class WorkerStopped:
 
 TextAnswer = TextProgress | TextDone | TextFailed
 ToWorker = Translate | Cancel | Ping | Close
-FromWorker = Ready | LoadFailed | TextAnswer | Heartbeat | WorkerStopped
+FromWorker = Ready | LoadFailed | TextSentences | TextAnswer | Heartbeat | WorkerStopped
 Deliver = Callable[[Sequence[FromWorker]], None]
 """Function that is called with the messages that a worker has sent."""
 OnSentence = Callable[[SentenceReport], None]
 """Function that is called with each finished sentence of a text, in order."""
-
-
-def frames(messages: Sequence[FromWorker]) -> Iterator[object]:
-    """Yield the objects that a worker sends one after the other: (id, sentences) of long translations, then a list.
-
-    The list has the messages. A long translation in it has no sentences, because they precede it in parts.
-    """
-    short: list[FromWorker] = []
-    for message in messages:
-        if isinstance(message, TextDone) and len(sentences := message.translation.sentences) > PART_SENTENCES:
-            for begin in range(0, len(sentences), PART_SENTENCES):
-                yield message.id, sentences[begin : begin + PART_SENTENCES]
-            message = TextDone(message.id, replace(message.translation, sentences=()))
-        short.append(message)
-    yield short
-
-
-def complete(message: FromWorker, parts: dict[int, list[SentenceTranslation]]) -> FromWorker:
-    """Return a message with all of its sentences. `parts` has those that arrived before it, by message id."""
-    if isinstance(message, TextDone) and (sentences := parts.pop(message.id, None)):
-        return TextDone(message.id, replace(message.translation, sentences=tuple(sentences)))
-    return message
 
 
 class OptionsMemory:

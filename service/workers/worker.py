@@ -11,9 +11,9 @@ import pickle
 import signal
 import socket
 import subprocess
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import structlog
@@ -38,11 +38,11 @@ from service.workers.messages import (
     TextDone,
     TextFailed,
     TextProgress,
+    TextSentences,
     ToWorker,
     Translate,
     WorkCounts,
     WorkerStopped,
-    complete,
 )
 
 TICK_SECONDS = 1.0  # time between two checks whether a worker hangs
@@ -103,6 +103,7 @@ class Worker:
         self.ready = False  # whether the worker can translate
         self.failures = 0  # failed attempts in a row to start again
         self.in_flight: dict[int, Translate] = {}  # texts that were given and not answered, by id
+        self._sentences: dict[int, list[SentenceTranslation]] = {}  # those of TextSentences so far, by id of the text
         self.cost = 0  # cost of the texts in flight
         self.isolated = False  # whether the worker translates suspected texts and nothing else
         self._new_transport = new_transport
@@ -179,6 +180,7 @@ class Worker:
     def release(self, id: int) -> Translate | None:
         """Remove a text from `in_flight` and return its message; None if `in_flight` has no such text."""
         message = self.in_flight.pop(id, None)
+        self._sentences.pop(id, None)
         if message is not None:
             self.cost -= message.text.cost
             self._load_of[message.caller] -= message.text.cost
@@ -246,6 +248,12 @@ class Worker:
         answers: list[TextAnswer] = []
         for message in messages:
             match message:
+                case TextSentences():
+                    if message.id in self.in_flight:
+                        self._sentences.setdefault(message.id, []).extend(message.sentences)
+                case TextDone() if first := self._sentences.pop(message.id, None):
+                    whole = replace(message.translation, sentences=(*first, *message.translation.sentences))
+                    answers.append(TextDone(message.id, whole))
                 case TextProgress() | TextDone() | TextFailed():
                     answers.append(message)
                 case Heartbeat():
@@ -355,7 +363,6 @@ class ProcessTransport:
     async def _run_connection(self, ours: socket.socket, deliver: Deliver) -> None:
         """Call `deliver` with the worker's messages until its process ends, and finally with WorkerStopped."""
         problem = ""
-        parts: dict[int, list[SentenceTranslation]] = defaultdict(list)  # sentences of incomplete messages, by id
         try:
             reader, writer = await asyncio.open_unix_connection(sock=ours)
             self._transport = writer.transport
@@ -363,14 +370,10 @@ class ProcessTransport:
             self._unsent.clear()
             while True:
                 (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-                frame = pickle.loads(await reader.readexactly(length))
-                if isinstance(frame, tuple):
-                    parts[frame[0]] += frame[1]
-                    await asyncio.sleep(0)  # reading a frame that has arrived does not wait
-                    continue
-                messages = [complete(message, parts) for message in frame]
+                messages = pickle.loads(await reader.readexactly(length))
                 problem = next((message.problem for message in messages if isinstance(message, WorkerStopped)), problem)
                 deliver([message for message in messages if not isinstance(message, WorkerStopped)])
+                await asyncio.sleep(0)  # reading messages that have arrived does not wait
         except (asyncio.IncompleteReadError, OSError):
             pass  # the process has ended or is ending; an incomplete message is dropped
         except Exception as error:

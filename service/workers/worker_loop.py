@@ -6,12 +6,13 @@ The loop communicates only by the messages of messages.py. worker_process.py con
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module
 from itertools import islice
+from typing import TypeVar
 
 from cachetools import LRUCache
 
@@ -19,11 +20,12 @@ from mt.checkpoint import model_digest
 from mt.engine.devices import why_no_gpu, why_no_kernel
 from mt.engine.turns import TurnQueue
 from mt.errors import ModelError, MTError
-from mt.pipeline.results import Alternative, ExplainOptions, Translation
+from mt.pipeline.results import ExplainOptions, SentenceTranslation, Translation
 from mt.pipeline.text_task import TextPlanner, TextTask
 from mt.pipeline.translator import Translator
 from service.errors import CannotTranslate, InternalError, error_location
 from service.workers.messages import (
+    PART_SENTENCES,
     Cancel,
     Close,
     Deliver,
@@ -36,11 +38,13 @@ from service.workers.messages import (
     TextDone,
     TextFailed,
     TextProgress,
+    TextSentences,
     ToWorker,
     Translate,
     WorkCounts,
 )
 
+Translated = TypeVar("Translated", Translation, SentenceTranslation)
 Load = Callable[[ModelSetup], Translator]
 Receive = Callable[[bool], Sequence[ToWorker]]
 """Function that returns the messages that have arrived. If its argument is true, it waits for at least one message."""
@@ -48,7 +52,7 @@ Receive = Callable[[bool], Sequence[ToWorker]]
 TRIAL_TEXT = "The cat sat on the mat."
 MAX_TRIALS = 8  # number of directions that a trial of a new model translates
 PLANNING_SECONDS = 0.002  # maximum time for splitting and encoding new texts between two decoder steps
-TURN_SECONDS = 0.002  # longest time that one caller plans before the next caller plans
+TURN_SECONDS = 0.002  # longest time that one caller plans before the next caller plans, or that a step answers
 MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
 MAX_TERMS = 50_000  # terms of all planners in the cache; the index of a term takes some kilobytes
 MAX_LOADS = 3  # attempts to load a model, if its files change while they are read
@@ -108,6 +112,7 @@ class WorkerLoop:
         self._new: TurnQueue[int, Translate] = TurnQueue()  # texts that are not planned, by message id
         self._tasks: dict[int, TextTask] = {}  # by message id
         self._ids: dict[TextTask, int] = {}
+        self._done: TurnQueue[int, Iterator[FromWorker]] = TurnQueue()  # answers to finished texts, by message id
         self._reported: dict[int, TextTask] = {}  # tasks that report their progress, by message id
         # Exclude the steps of the trial translations.
         self._work = WorkCounts(steps=-translator.engine.steps, rows=-translator.engine.rows)
@@ -116,7 +121,7 @@ class WorkerLoop:
     @property
     def busy(self) -> bool:
         """True if any text is unfinished."""
-        return bool(self._new) or self.translator.dispatcher.busy
+        return bool(self._new or self._done) or self.translator.dispatcher.busy
 
     def heartbeat(self) -> Heartbeat:
         """Return a Heartbeat with the present counters."""
@@ -156,8 +161,7 @@ class WorkerLoop:
                 answers.append(_failed(id, error))
                 continue
             if task.done:  # nothing is left to translate
-                self._forget(task)
-                answers.append(self._answer(id, task))
+                self._finish(task)
                 continue
             begun[task] = None
             if not task.planned:
@@ -174,7 +178,17 @@ class WorkerLoop:
             if sentences := task.take_reports():
                 answers.append(TextProgress(id, tuple(sentences)))
         for task in finished:
-            answers.append(self._answer(self._forget(task), task))
+            self._finish(task)
+        stop = time.monotonic() + self._turn_seconds
+        while self._done:
+            id, left = self._done.pop()
+            answers.append(message := next(left))
+            if isinstance(message, TextSentences):
+                self._done.put_back(self._tasks[id].planner.context.caller, id, left)
+            else:
+                self._forget(self._tasks[id])
+            if time.monotonic() >= stop:
+                break
         return answers
 
     def _start(self, message: Translate) -> TextTask:
@@ -184,24 +198,42 @@ class WorkerLoop:
             self._reported[message.id] = task
         return task
 
-    def _forget(self, task: TextTask) -> int:
-        """Remove a finished task and return the id of its message."""
+    def _forget(self, task: TextTask) -> None:
         id = self._ids.pop(task)
         del self._tasks[id]
         self._reported.pop(id, None)
         self._new.remove(id)
-        return id
+        self._done.remove(id)
 
-    def _answer(self, id: int, task: TextTask) -> TextDone | TextFailed:
+    def _finish(self, task: TextTask) -> None:
+        id = self._ids[task]
+        self._reported.pop(id, None)  # the answer has what is not reported
+        self._done.put(task.planner.context.caller, id, self._answers(id, task))
+
+    def _answers(self, id: int, task: TextTask) -> Iterator[FromWorker]:
+        """Yield the messages with the answer to a text: the sentences in parts, if there are many, and then the rest.
+
+        A text may have 300,000 sentences, which take seconds.
+        """
+        sentences: list[SentenceTranslation] = []
+        sent = 0
         try:
-            translation = task.translation()
+            for sentence in task.sentences():
+                if len(sentences) - sent == PART_SENTENCES:
+                    yield TextSentences(id, tuple(map(_without_pieces, sentences[sent:])))
+                    sent = len(sentences)
+                sentences.append(sentence)
+            translation = task.translation(sentences)
         except Exception as error:
-            return _failed(id, error)
+            yield _failed(id, error)
+            return
         self._work += WorkCounts(
             source_tokens=sum(len(request.source) for request in task.requests),
             target_tokens=_tokens(translation),
         )
-        return TextDone(id, _without_pieces(translation))
+        yield TextDone(
+            id, replace(_without_pieces(translation), sentences=tuple(map(_without_pieces, sentences[sent:])))
+        )
 
     def _cancel(self, id: int) -> None:
         self._new.remove(id)
@@ -238,17 +270,12 @@ def _failed(id: int, error: Exception) -> TextFailed:
     return TextFailed(id, InternalError.code, error_location(error))
 
 
-def _without_pieces(translation: Translation) -> Translation:
+def _without_pieces(translated: Translated) -> Translated:
     """Return a translation without its token pieces, which no client gets, to keep the message small."""
-
-    def stripped(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
-        return tuple(replace(alternative, pieces=(), piece_log_probabilities=()) for alternative in alternatives)
-
     return replace(
-        translation,
-        alternatives=stripped(translation.alternatives),
-        sentences=tuple(
-            replace(sentence, alternatives=stripped(sentence.alternatives)) for sentence in translation.sentences
+        translated,
+        alternatives=tuple(
+            replace(alternative, pieces=(), piece_log_probabilities=()) for alternative in translated.alternatives
         ),
     )
 

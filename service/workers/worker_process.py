@@ -16,7 +16,7 @@ from mt.processes import end_with_parent
 from service.errors import error_location
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
-from service.workers.messages import LENGTH, FromWorker, OptionsMemory, ToWorker, WorkerStopped, frames
+from service.workers.messages import LENGTH, FromWorker, OptionsMemory, ToWorker, WorkerStopped
 from service.workers.worker_loop import load as load_model
 from service.workers.worker_loop import work
 
@@ -37,12 +37,11 @@ class Channel:
 
     def send(self, messages: Sequence[FromWorker]) -> None:
         """Send messages. Raises: ServiceGone if the service has ended."""
-        for frame in frames(messages):
-            data = pickle.dumps(frame, pickle.HIGHEST_PROTOCOL)
-            try:
-                self._connection.sendall(LENGTH.pack(len(data)) + data)
-            except OSError as error:
-                raise ServiceGone from error
+        data = pickle.dumps(messages, pickle.HIGHEST_PROTOCOL)
+        try:
+            self._connection.sendall(LENGTH.pack(len(data)) + data)
+        except OSError as error:
+            raise ServiceGone from error
 
     def receive(self, wait: bool) -> list[ToWorker]:
         """Return the messages that have arrived. If `wait` is true, wait until there is at least one.

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import pickle
 import shutil
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from mt import Translator
 from mt.checkpoint import model_digest
 from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
-from mt.pipeline.results import Alternative, SentenceTranslation, Translation
+from mt.pipeline.results import Alternative, Translation
 from mt.pipeline.text_task import TextTask
 from mt.text.terms import Terms
 from service.errors import InternalError
@@ -102,19 +101,35 @@ def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends() -> Non
     assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
 
 
-@pytest.mark.parametrize(("sentences", "parts"), [(0, 0), (50, 0), (51, 2), (100, 2), (120, 3)])
-def test_the_sentences_of_a_long_translation_are_sent_in_parts(sentences: int, parts: int) -> None:
-    alternatives = (Alternative("Der Hund.", 0.0, 0.0, (), ()),)
-    one = [SentenceTranslation(str(number), alternatives, (0, 1), (0, 1)) for number in range(sentences)]
-    done = protocol.TextDone(2, Translation(alternatives, tuple(one)))
-    messages: list[FromWorker] = [protocol.TextFailed(1, "a", "b"), done]
-    *first, last = protocol.frames(messages)
-    assert len(first) == parts
-    arrived: dict[int, list[SentenceTranslation]] = defaultdict(list)
-    for id, part in cast(list[tuple[int, tuple[SentenceTranslation, ...]]], first):
-        assert len(part) <= 50
-        arrived[id] += part
-    assert [protocol.complete(message, arrived) for message in cast(list[FromWorker], last)] == messages
+@pytest.mark.parametrize(("sentences", "parts"), [(1, [1]), (50, [50]), (51, [50, 1]), (120, [50, 50, 20])])
+def test_a_long_translation_is_answered_in_parts(small_model: Path, sentences: int, parts: list[int]) -> None:
+    """Its sentences take up to seconds: the next caller is answered between two parts."""
+    translator = Translator.load(small_model, "cpu")
+    loop = worker_loop.WorkerLoop(translator, turn_seconds=0)  # one message in each step
+    text = "The dog. " * sentences
+    options, answered = TranslateOptions(Direction("en", "de")), list[protocol.TextAnswer]()
+    owner = SimpleNamespace(answered=lambda worker, answers: answered.extend(answers))
+    worker = Worker(lambda: Process(True, True), WorkerTimeouts(), cast(WorkerOwner, owner), FleetCounts())
+    asked = [Translate(id, SourceText(text), options, "a") for id in (1, 2)]
+    for message in (*asked, Translate(3, SourceText("12"), options, "b")):
+        worker.give(message)
+        loop.take([message])
+    sizes, withdrawn = list[int](), False
+    while loop.busy:
+        loop.begin()
+        messages = loop.step()
+        worker._receive(messages)
+        for said in cast(list[protocol.TextSentences | protocol.TextDone], messages):
+            part = said.sentences if isinstance(said, protocol.TextSentences) else said.translation.sentences
+            sizes += [len(part)] if said.id == 1 else []
+            if said.id == 2 and len(parts) > 1 and not withdrawn:
+                loop.take([protocol.Cancel(2)])
+                worker.cancel(2)
+                withdrawn = True
+    done = [cast(protocol.TextDone, answer) for answer in answered]
+    assert sizes == parts and [answer.id for answer in done] == ([3, 1] if withdrawn else [3, 1, 2])
+    assert done[1].translation == without_pieces(translator.translate(text))
+    assert not worker._sentences
 
 
 def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from mt.errors import MTError
-from service.errors import StorageFull, StorageUnavailable
+from service.errors import SHUTTING_DOWN, StorageFull, StorageUnavailable
 
 T = TypeVar("T")
 DatabaseWork = Callable[[sqlite3.Connection], T]
@@ -195,7 +195,10 @@ class _Connection:
                     self._failed = True
                 raise
 
-        return self._thread.submit(within)
+        try:
+            return self._thread.submit(within)
+        except RuntimeError as error:  # after `close`, for example at the end of a request that the shutdown cancelled
+            raise StorageUnavailable(SHUTTING_DOWN) from error
 
     async def truncate_log(self) -> None:
         work = self._thread.submit(lambda: self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())

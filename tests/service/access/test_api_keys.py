@@ -79,6 +79,14 @@ def test_a_database_is_brought_up_to_date_once_and_only_its_owner_reads_its_file
             assert modes == dict.fromkeys(("service.db", "service.db-shm", "service.db-wal"), 0o600)
 
 
+async def test_a_closed_database_is_unavailable() -> None:
+    """A request that the shutdown cancels may still undo what it has stored."""
+    with Database.open(None) as database:
+        pass
+    with pytest.raises(StorageUnavailable, match="shutting down"):
+        await database.write(list_keys)
+
+
 async def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
     """While another process holds the lock, keys and other rows are read, and writes are refused at once."""
     path, read = tmp_path / "service.db", "SELECT name FROM keys"

@@ -16,7 +16,7 @@ from mt.text.typography import space_copied_slashes
 
 NO_REPEAT_NGRAM = 3  # in the second search, which follows a repetitive translation
 _NAME_HANDICAP = 0.5  # difference of scores from which the words of a headline are names, which need their capitals
-_NEGATION_HANDICAP = 0.6  # difference of scores up to which a translation with a negation is better than one without
+_LOSS_HANDICAP = 0.6  # difference of scores up to which a translation without losses is better than one with them
 _SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower case: longer ones often have names
 _SHORT_TEXT = 40  # characters
 _WORD = re.compile(r"[^\W\d_]+(?:['’-]\w+)*")
@@ -186,19 +186,25 @@ async def decode_without_repetition(decoded: DecodedVariant, context: SentenceCo
     return min([*again, decoded], key=lambda one: (is_endless(one, context), len(one.best.text)))
 
 
-async def decode_with_negation(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
-    """Decode again, with more hypotheses, if the best translation has lost a negation.
+async def decode_without_losses(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again, with more hypotheses, if the best translation has lost a negation or a number.
 
-    Return the alternatives that have it, if the best of them is not much worse.
+    Return the alternatives that have all of them, if the best of them is not much worse. Otherwise, lost numbers
+    replace other words (mt.text.restoration).
     """
     source, languages = decoded.variant.stripped.text, (context.source, context.target)
-    if not negation.is_lost(source, decoded.best.text, languages):
+    numbers = [span for span in decoded.variant.copied if span.kind is SpanKind.NUMBER]
+
+    def has_lost(text: str) -> bool:
+        return negation.is_lost(source, text, languages) or bool(protect.lost_spans(numbers, text))
+
+    if not has_lost(decoded.best.text):
         return decoded
     beams = max(MIN_BEAMS, context.options.beam_size)
     options = replace(context.options, beam_size=beams, n_best=beams)
     again, _ = await decode_variants([decoded.variant], context, options)
-    right = again and again[0].only(lambda one: not negation.is_lost(source, one.text, languages))
-    if not right or right.best.score < decoded.best.score - _NEGATION_HANDICAP:
+    right = again and again[0].only(lambda one: not has_lost(one.text))
+    if not right or right.best.score < decoded.best.score - _LOSS_HANDICAP:
         return decoded
     kept = context.options.n_best
     return replace(right, alternatives=right.alternatives[:kept], hypotheses=right.hypotheses[:kept])

@@ -13,9 +13,9 @@ from mt.pipeline.repairs import (
     decode_in_lower_case,
     decode_otherwise,
     decode_with_all_words,
-    decode_with_negation,
     decode_with_spaced_slashes,
     decode_without_blanks,
+    decode_without_losses,
     decode_without_repetition,
     lost_copies,
     lost_symbols,
@@ -245,7 +245,7 @@ async def _translate_variants(
         return None
     if not context.options.sample:
         decoded = await decode_without_repetition(decoded, context)
-        decoded = await decode_with_negation(decoded, context)
+        decoded = await decode_without_losses(decoded, context)
         for _ in range(_MOST_REPAIRS):
             if not (symbols_lost := lost_symbols(decoded, context)):
                 break

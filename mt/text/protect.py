@@ -1,10 +1,10 @@
 """Spans that a translation must preserve: addresses, placeholders, code, file names, emoji and numbers.
 
-Numbers stay in the sentence, because other words agree with them. If the model changes a number, the original number
-replaces the target word that is aligned to it. Other spans stay in the sentence only if the model copies them.
-Otherwise other words stand for them (mt.text.stand_ins). If the model does not copy these words either, the spans are
-removed before the translation, and inserted between the translations of the neighbouring words. Models need no training
-for this; docs/experiments/text-integrity.md has measurements.
+Numbers stay in the sentence, because other words agree with them. If the model changes a number in all its hypotheses,
+the original number replaces the target word that is aligned to it. Other spans stay in the sentence only if the model
+copies them. Otherwise other words stand for them (mt.text.stand_ins). If the model does not copy these words either,
+the spans are removed before the translation, and inserted between the translations of the neighbouring words. Models
+need no training for this; docs/experiments/text-integrity.md has measurements.
 """
 
 import re

@@ -37,6 +37,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "The shop is open Mon-Fri.", r"Der Laden ist in Mo–Fr geöffnet\."),
         ("de-en", "Das Massaker von Adana ereignete sich im April.", r"(?!.*Adana.*Adana).*Adana.*"),
         ("en-de", "A 2,000-year-old coin was found.", ".*2.000-jährige.*"),
+        ("en-de", "He sold 3 books at 5 dollars each.", ".* 3 Bücher .*5 Dollar.*"),  # 5 replaced Bücher
         # amounts
         ("en-de", "Can I borrow $30?", r"Kann ich 30 Dollar ausleihen\?"),
         ("de-en", "Das Hotel kostet 99 €.", r".* 99 €\."),  # the model writes $99

@@ -154,7 +154,7 @@ CASES: dict[str, list[str]] = {
     "a link": ["see [the man](x) → sieh [den Mann](x)", "see [the man](x) → 1|[x](x)", "see the man → 2|sieh den Mann"],
     "tags around nothing to translate": ["<b>12</b> <i>{x}</i>"],
     "emoji are left out at once": ["see 😀 men → sieh 😀 Mann", "see men → sieh Mann"],
-    "a number is exchanged": ["see 12 men → sieh 12 Mann", "see 12 men → sieh zwölf Mann"],
+    "a number is exchanged": ["see 12 men → sieh 12 Mann", *["see 12 men → sieh zwölf Mann"] * 2],
     "nothing but spans": ["12:30 {x} https://x.y 😀"],
     "capitals": ["READ THIS BOOK → LIES DIESES MASS", "Read this book → Lies dieses Maß"],
     "a headline": ["Read This Good Book → Lies", "Read This Good Book → 1|lies", "Read this good book → 2|Lies"],

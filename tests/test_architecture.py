@@ -97,7 +97,7 @@ CEILINGS = {
     "service.memories": 737,
     "service.parsers": 681,
     "service.routes": 2_700,
-    "service.translation": 2_006,
+    "service.translation": 2_007,
     "service.verbs": 356,
     "service.workers": 2_441,
     "service": 2_401,

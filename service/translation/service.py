@@ -330,6 +330,7 @@ class TranslationService:
                 translation = report.before + report.text + report.after
                 yield StreamedSentence(number, count, (begin, read), translation, report.confidence)
                 count += 1
+                await asyncio.sleep(0)  # the reports that have arrived do not wait, nor does a client that reads
             answer = await task
             if not count:
                 yield StreamedSentence(number, 0, (0, len(part.text)), answer.text, 1.0)

@@ -258,6 +258,17 @@ async def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() 
     assert [each.index async for each in stream if isinstance(each, StreamedSentence)] == list(range(1, 40))
 
 
+async def test_others_are_served_between_sentences_that_arrive_together() -> None:
+    translations, asked = over(WordModels(), cache=1_000_000), job(" ".join(f"Sentence number {n}." for n in range(40)))
+    await translations.translate(asked)
+    sent, served = 0, list[object]()
+    async for each in translations.stream(asked):
+        asyncio.get_running_loop().call_soon(served.append, each)
+        sent += 1
+        assert sent - len(served) <= 2
+    assert sent == 41
+
+
 async def test_a_stream_is_refused_at_its_beginning_or_not_at_all() -> None:
     with pytest.raises(Overloaded):
         await streamed(over(WordModels(errors=[Overloaded(1)])), job("One. Two."))

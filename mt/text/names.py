@@ -14,6 +14,7 @@ _NEXT_CAPITAL = re.compile(" [A-ZÀ-ÖØ-Þ]")  # a fast test
 _LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) {_SURNAME}")
 _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ][a-zß-ÿ]+")
 _BEFORE, _AFTER = map(re.compile, read_tables("patterns.toml")["names"].values())
+_WITH_APOSTROPHE = re.compile(r"\b[A-Z]'[A-Z]\w+")
 _NEXT_NAME = re.compile(f" ({_WORD})")
 _BESIDE = 20  # number of characters beside a name that are examined
 _WORDS = read_words("names.toml")
@@ -57,6 +58,8 @@ def lost_names(source: str, translation: str) -> list[Range]:
 
 def write_names(source: str, translation: str) -> str:
     """Return a translation with the given names of its source in place of other forms, as `Johannes` for `John`."""
+    for name in _WITH_APOSTROPHE.findall(source) if "'" in source else ():
+        translation = translation.replace(f"{name[:2]} {name[2:]}", name)  # O' Neill
     if source.isupper():
         source = source.title().replace(" ", ", ")  # without surnames
     for name, places in _given_names(source, translation):

@@ -94,6 +94,7 @@ _DAY_AND_HOURS = {  # Mon–Sat, 7–19 h, but not: it takes 7–19 h, on Mon 2�
     for language, days in _TABLES["days"].items()
 }
 _CLOCK_TIME, _SPACED_HOUR = re.compile(r"(?<![\w:.–-])\d\d?:[0-5]\d(?![\w:–-])"), re.compile(r"\d h \d\d(?!\d)")
+_RATIO = re.compile(r"(?<![\d:])(\d{1,3}):(\d)(?![\d:])")  # 3:0, which is no time
 _FRENCH_DURATION = re.compile(r"(?<![\w.,:])(\d{0,2}[½¼¾](?= heures?\b)|\d{1,3}(?= heures? plus t[aô]))")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED = map(re.compile, read_tables("numbers.toml")["patterns"].values())
@@ -210,6 +211,8 @@ def mend_numbers(
         if languages[1].startswith("en"):
             ending = {"1": "st", "2": "nd", "3": "rd"}
             translation = _ORDINAL.sub(lambda match: match[1] + ending.get(match[2], "th"), translation)
+        for first, last in _RATIO.findall(source) if languages[1].startswith("fr") else ():
+            translation = re.sub(rf"(?<!\d){first} h {last}(?!\d)", f"{first}:{last}", translation)
         if languages[1].startswith("fr") and _SPACED_HOUR.search(translation):  # entre 9 h 00 et 12:00
             times = set(_CLOCK_TIME.findall(source))
             translation = _CLOCK_TIME.sub(

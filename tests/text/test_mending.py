@@ -53,6 +53,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de fr", "1.234.567,89", "⟨1.234.567,89→1\u00a0234\u00a0567,89⟩"),
         ("de nl", "1.234,5", "⟨1,234.5→1.234,5⟩"),
         ("de-CH en", "1.234,5", "1.234,5"),  # the marks of Switzerland are others
+        ("de fr", "3:0 um 12:30", "⟨3 h 0→3:0⟩ à 12 h 30"),
         ("fr de", "1\u00a0234\u00a0567 dogs", "⟨1\u00a0234\u00a0567→1.234.567⟩ Hunde"),
         ("fr en", "1\u202f250,75 €", "⟨1\u00a0250,75→1,250.75⟩ €"),
         ("en de", "$1,234.56 USD 3.5", "⟨$1,234.56→$1.234,56⟩ USD ⟨3.5→3,5⟩"),
@@ -165,6 +166,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en fr", "from 9:00 to 17:00", "de 9:00 à 17:00"),
     ],
     "given names": [
+        ("", "O'Neill and O'Hara", "⟨O' Neill→O'Neill⟩ und O'Hara"),
         ("", "Tom, Mary and John", "Tom, ⟨Maria→Mary⟩ und ⟨Johannes→John⟩"),
         ("", "Mary's brother", "⟨Marias→Marys⟩ Bruder"),
         ("", "TOM AND MARY", "Tom und ⟨Maria→Mary⟩"),

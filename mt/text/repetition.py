@@ -22,7 +22,7 @@ LEAST_PEAK = 0.1
 """Largest attention to a source piece below which the piece may not be translated; the difference is its deficit."""
 LEAST_DEFICIT, LEAST_OMITTED = 0.1, 9
 """Minimum of the deficits of all pieces of words that a translation omits, together, and of the width of the words."""
-LEAST_COMPLETE = 0.64
+LEAST_COMPLETE = 0.55
 """Minimum of (width relative to the source) + (mean log-probability of a piece) of a translation with all words."""
 _WIDE = re.compile(f"[{WIDE}]")
 _WORD = re.compile(rf"[{WIDE}]|[^\W{WIDE}]+")

@@ -60,5 +60,5 @@ def test_omitted_words(source: str, peaks: list[float], omitted: list[str]) -> N
 
 
 def test_a_short_or_unlikely_translation_may_omit_words() -> None:
-    for width, score, expected in [(70, -0.1, True), (70, 0.0, False), (110, -0.6, True), (110, -0.4, False)]:
+    for width, score, expected in [(60, -0.1, True), (60, 0.0, False), (110, -0.6, True), (110, -0.5, False)]:
         assert may_omit("a" * 100, "b" * width, [score, score]) == expected

@@ -116,8 +116,10 @@ async def decode_otherwise(variant: SourceVariant, context: SentenceContext, los
 def lost_copies(decoded: DecodedVariant) -> Set[str]:
     """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that the best translation lacks."""
     copied = decoded.variant.copied
-    spans = [one for one in copied if one.kind in _REMOVED_IF_LOST or not SIGNS_WITH_WORDS.isdisjoint(one.text)]
+    amounts = [one for one in copied if not SIGNS_WITH_WORDS.isdisjoint(one.text)]
+    spans = [one for one in copied if one.kind in _REMOVED_IF_LOST or one in amounts]
     lost = protect.lost_spans(spans, decoded.best.text)
+    lost += amounts if any(one in amounts for one in lost) else []  # not $12 und 30 Dollar
     return {span.text for span in lost or (() if protect.are_in_order(spans, decoded.best.text) else spans)}
 
 

@@ -40,6 +40,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "He sold 3 books at 5 dollars each.", ".* 3 Bücher .*5 Dollar.*"),  # 5 replaced Bücher
         # amounts
         ("en-de", "Can I borrow $30?", r"Kann ich 30 Dollar ausleihen\?"),
+        ("en-de", "Lunch costs $12 and dinner $30.", r".*\$12 .*\$30\."),  # the model writes 12 and 30 Dollar
         ("de-en", "Das Hotel kostet 99 €.", r".* 99 €\."),  # the model writes $99
         ("fr-en", "Cela coûte 1 299,00 $.", r".*\$1,299\.00\."),
         # lost words

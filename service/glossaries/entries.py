@@ -55,6 +55,12 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]
     return tuple((term, translation) for term, (translation, _) in entries.items())
 
 
+def check_entries(entries: int, limit: int) -> None:
+    """Raise InvalidRequest if a glossary may not have this number of entries."""
+    if entries > limit:
+        raise InvalidRequest.listing(f"the glossary would have {entries} entries; accepted: at most {limit}")
+
+
 def format_entries(entries: Iterable[GlossaryEntry]) -> str:
     """Return the entries as TSV, without a final line break."""
     return "\n".join(f"{term}\t{translation}" for term, translation in entries)

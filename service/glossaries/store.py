@@ -23,7 +23,7 @@ from service.access.control import is_anonymous
 from service.access.database import Database
 from service.access.eviction import ANONYMOUS, SpaceLimits, check_count, check_name, check_space
 from service.errors import InvalidRequest, NotFound, shorten
-from service.glossaries.entries import GlossaryEntry
+from service.glossaries.entries import GlossaryEntry, check_entries
 
 MAX_CACHED_TERMS = 4_000_000  # characters of the compiled terms in the cache; compiling 10,000 terms takes 30 ms
 _DECODER = json.JSONDecoder()
@@ -192,8 +192,7 @@ class GlossaryStore:
         """
         query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
         (entries,) = connection.execute(query, (id,)).fetchone()
-        if entries > (limit := self._limits.entries):
-            raise InvalidRequest.listing(f"the glossary would have {entries} entries; accepted: at most {limit}")
+        check_entries(entries, self._limits.entries)
         owner, bytes = connection.execute(f"{_UPDATE_BYTES} RETURNING owner, bytes", {"id": id}).fetchone()
         if bytes > (limit := self._limits.bytes_per_glossary):
             raise InvalidRequest.listing(f"the glossary would have {bytes} bytes; accepted: at most {limit}")

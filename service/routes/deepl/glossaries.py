@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, WithJsonSchema, mod
 from mt.languages import Direction
 from service.access.eviction import MAX_NAME_LENGTH
 from service.errors import InvalidRequest, NotFound, shorten
-from service.glossaries.entries import EntriesFormat, format_entries, parse_entries
-from service.glossaries.store import Dictionary, Glossary
+from service.glossaries.entries import EntriesFormat, check_entries, format_entries, parse_entries
+from service.glossaries.store import Dictionary, Glossary, GlossaryLimits
 from service.http.bodies import JSON, URLENCODED, BodyReader
 from service.http.fields import AsChoice, LanguageField, TextField
 from service.languages import TranslationRoutes
@@ -289,10 +289,12 @@ async def parse_dictionaries(bodies: Sequence[DictionaryBody], routes: Translati
     """
     # First all languages, and in a thread: a body has room for 14,000 dictionaries.
     directions = await asyncio.to_thread(parse_directions, bodies, routes)
-    return [
-        Dictionary(direction, await asyncio.to_thread(parse_entries, body.entries, body.entries_format))
-        for direction, body in zip(directions, bodies, strict=True)
-    ]
+    dictionaries = []
+    for direction, body in zip(directions, bodies, strict=True):
+        entries = await asyncio.to_thread(parse_entries, body.entries, body.entries_format)
+        check_entries(len(entries), GlossaryLimits.entries)  # before they wait, 8 MB each, for the thread that writes
+        dictionaries.append(Dictionary(direction, entries))
+    return dictionaries
 
 
 def parse_directions(bodies: Sequence[DictionaryBody], routes: TranslationRoutes) -> list[Direction]:

@@ -5,6 +5,11 @@ import httpx
 import pytest
 from deepl.api_data import MultilingualGlossaryDictionaryEntries as Entries
 
+from mt.languages import Direction, DirectionSet
+from service.errors import InvalidRequest
+from service.glossaries.entries import EntriesFormat
+from service.languages import TranslationRoutes
+from service.routes.deepl.glossaries import DictionaryBody, parse_dictionaries
 from tests.service.application import Application, single
 
 
@@ -89,6 +94,12 @@ def test_a_glossary_that_cannot_be_used_is_refused(raw: httpx.Client, field: str
     answer = raw.post("/v2/glossaries", json=DOGS | kind | {field: value})
     assert (answer.status_code, message in answer.json()["message"]) == (400, True), answer.json()["message"]
     assert raw.get("/v2/glossaries").json() == {"glossaries": []}
+
+
+async def test_too_many_entries_do_not_wait_for_the_thread_that_writes() -> None:
+    body = DictionaryBody(source_lang="en", target_lang="de", entries=TOO_MANY, entries_format=EntriesFormat.TSV)
+    with pytest.raises(InvalidRequest, match="10001 entries"):
+        await parse_dictionaries([body], TranslationRoutes([DirectionSet.of([Direction("en", "de")])]))
 
 
 def test_glossaries_are_for_languages_that_are_there(client: deepl.DeepLClient) -> None:

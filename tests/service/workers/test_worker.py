@@ -127,7 +127,8 @@ def test_a_long_translation_is_answered_in_parts(small_model: Path, sentences: i
                 worker.cancel(2)
                 withdrawn = True
     done = [cast(protocol.TextDone, answer) for answer in answered]
-    assert sizes == parts and [answer.id for answer in done] == ([3, 1] if withdrawn else [3, 1, 2])
+    ids = [answer.id for answer in done]  # the two long texts end in any order
+    assert sizes == parts and ids[0] == 3 and sorted(ids[1:]) == ([1] if withdrawn else [1, 2])
     assert done[1].translation == without_pieces(translator.translate(text))
     assert not worker._sentences
 

@@ -173,7 +173,7 @@ class CommandParser(ArgumentParser):
 
 def stderr_console() -> Console:
     """Return a console that prints on stderr. If stderr is not a terminal, lines are not wrapped."""
-    return Console(stderr=True, width=None if sys.stderr.isatty() else UNLIMITED_WIDTH)
+    return Console(stderr=True, markup=False, width=None if sys.stderr.isatty() else UNLIMITED_WIDTH)
 
 
 def tell(console: Console, text: str) -> None:

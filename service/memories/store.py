@@ -33,6 +33,7 @@ SUGGESTIONS = "suggestions"  # name of the operator's memories of suggestions
 UNIT_BYTES = 250  # bytes of a unit in addition to its texts and to new rows of the index
 ROW_BYTES = 35  # bytes of a row of the index with one unit
 SLICE = 1000  # units that one transaction stores or reads; transactions of other callers run in between
+PART_BYTES = 131_072  # of units that one transaction reads: an answer to a slow reader holds them
 SLICE_ENTRIES = 10_000  # entries of the index that one transaction adds, in about 0.1 s
 ENTRY_CHARACTERS = 100  # characters of a unit take as long as an entry
 UNFINISHED_SECONDS = 3600.0  # from the last transaction of an interrupted upload to the deletion of its new memory
@@ -141,17 +142,19 @@ class MemoryStore:
         await self._purge(owner)
 
     async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[MemoryUnit]]:
-        """Yield all units of a memory in lists of up to SLICE units, the oldest first.
+        """Yield all units of a memory, the oldest first, in lists as `page` returns them.
 
         Raises: NotFound also if the memory is deleted meanwhile. An export that fails closes the connection without the
             final chunk, so that clients see an error.
         """
-        memory = await self.get(owner, id)
-        for first in range(0, memory.units, SLICE):
-            yield await self.page(owner, memory, first)
+        memory, first = await self.get(owner, id), 0
+        while part := await self.page(owner, memory, first):
+            first += len(part)
+            yield part
+            del part
 
     async def page(self, owner: str, memory: Memory, first: int) -> Sequence[MemoryUnit]:
-        """Return up to SLICE units of a memory, beginning with unit number `first`."""
+        """Return units of a memory, beginning with unit number `first`: up to SLICE units, and about PART_BYTES."""
         return await self._database.read(partial(read_units, id=memory.id, first=first), owner)
 
     async def check(self, caller: str, id: str, source: str | None, target: str) -> None:
@@ -300,10 +303,18 @@ def add_units(connection: sqlite3.Connection, id: str, units: Iterable[MemoryUni
 
 
 def read_units(connection: sqlite3.Connection, id: str, first: int) -> list[MemoryUnit]:
-    """Return up to SLICE units of the memory with this id, beginning with unit `first`. Raises: NotFound."""
-    number = _read(connection, id).number
+    """Return units of the memory with this id, beginning with unit `first`; none if it has no more.
+
+    Their number is at most SLICE. The last one is that with which they have PART_BYTES or more. Raises: NotFound.
+    """
+    number, units, size = _read(connection, id).number, list[MemoryUnit](), 0
     query = "SELECT source, target FROM memory_units WHERE memory = ? AND number >= ? AND number < ? ORDER BY number"
-    return [MemoryUnit(*row) for row in connection.execute(query, (number, first, first + SLICE))]
+    for row in connection.execute(query, (number, first, first + SLICE)):
+        units.append(MemoryUnit(*row))
+        size += sum(len(text.encode()) for text in row)
+        if size >= PART_BYTES:
+            break
+    return units
 
 
 def _mark_deleted(connection: sqlite3.Connection, condition: str, values: Sequence[int | float | str]) -> None:

@@ -28,7 +28,6 @@ from service.schemas import RequestFields
 from service.services import Services, ServicesDependency
 
 TMX = "application/x-tmx+xml"
-TMX_PART = 65_536  # characters of a TMX file that are written and sent at a time
 router = APIRouter(tags=["translation memories"], prefix="/memories")
 
 
@@ -155,19 +154,16 @@ def tmx_response(memory: Memory, memories: MemoryStore, owner: str) -> Streaming
     return StreamingResponse(parts, media_type=TMX, headers=attachment(f"{memory.name.removesuffix('.tmx')}.tmx"))
 
 
-async def tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[str]:
-    """Yield the text of a TMX file in parts of about TMX_PART characters. Other requests are answered in between."""
+async def tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[bytes]:
+    """Yield a TMX file in parts, one for each list of units. Other requests are answered in between."""
     head, tail = write_tmx([], source, target)
-    pending, size = [head], len(head)
+    yield head.encode()
     async for listed in units:
-        for text in islice(write_tmx(listed, source, target), 1, 1 + len(listed)):
-            pending.append(text)
-            size += len(text)
-            if size >= TMX_PART:
-                yield "".join(pending)
-                pending, size = [], 0
-                await asyncio.sleep(0)  # sending does not wait for a client that reads fast
-    yield "".join([*pending, tail])
+        part = "".join(islice(write_tmx(listed, source, target), 1, 1 + len(listed))).encode()
+        del listed  # a slow reader has only the part in memory, in UTF-8
+        yield part
+        await asyncio.sleep(0)  # sending does not wait for a client that reads fast
+    yield tail.encode()
 
 
 def take_units(pairs: list[tuple[str, str]]) -> tuple[list[MemoryUnit], int]:

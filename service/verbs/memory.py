@@ -32,7 +32,7 @@ from service.access.control import KEY_PREFIX
 from service.access.database import Database
 from service.errors import ServiceError
 from service.glossaries.store import glossary_direction
-from service.memories.store import OPERATOR, SLICE, Memory, MemoryLimits, MemoryStore, list_all, read_units
+from service.memories.store import OPERATOR, Memory, MemoryLimits, MemoryStore, list_all, read_units
 from service.memories.units import MemoryUnit, unit_problem
 from service.verbs.keys import database_options, find_database, iso_date
 
@@ -154,8 +154,10 @@ def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
 
 
 def units_of(database: Database, memory: Memory) -> Iterator[MemoryUnit]:
-    for first in range(0, memory.units, SLICE):
-        yield from database.run_sync(partial(read_units, id=memory.id, first=first))
+    first = 0
+    while part := database.run_sync(partial(read_units, id=memory.id, first=first)):
+        first += len(part)
+        yield from part
 
 
 def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
@@ -171,7 +173,7 @@ def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
     if named:
         ids = ", ".join(f"{memory.id} ({memory.source}-{memory.target})" for memory in named)
         raise MemoryCommandError(f"{len(named)} memories have the name {id_or_name!r}; accepted: an id, {ids}")
-    names = ", ".join(dict.fromkeys(memory.name for memory in memories))
+    names = ", ".join(dict.fromkeys(printable(memory.name) for memory in memories))
     accepted = f"accepted: an id or a name, {names}" if names else "the database has no memories yet"
     raise MemoryCommandError(f"there is no memory {id_or_name!r}; {accepted}")
 
@@ -187,6 +189,10 @@ def memory_table(memories: Sequence[dict[str, Any]]) -> Table:
     table = Table("id", "name", "owner", "languages", "units", "updated")
     for memory in memories:
         languages, units = f"{memory['source']}-{memory['target']}", f"{memory['units']:,}"
-        name = memory["name"] if memory["name"].isprintable() else ascii(memory["name"])  # of a client
-        table.add_row(memory["id"], name, memory["owner"], languages, units, memory["updated"])
+        table.add_row(memory["id"], printable(memory["name"]), memory["owner"], languages, units, memory["updated"])
     return table
+
+
+def printable(name: str) -> str:
+    """Return the name of a memory, which a client chose, without characters that a terminal would obey."""
+    return name if name.isprintable() else ascii(name)

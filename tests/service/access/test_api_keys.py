@@ -195,20 +195,20 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def test_the_script(keys: Run, tmp_path: Path) -> None:
-    status, printed, told = keys("add", "the wiki", "--rate", "5", "--quota", "100", "--days", "3")
+    status, printed, told = keys("add", "the [/wiki]", "--rate", "5", "--quota", "100", "--days", "3")
     assert status == 0 and f"new database created: {tmp_path / 'service.db'}" in told
     assert "new database" not in keys("add", "mail")[2]
     secret = printed.strip()
     with Database.open(tmp_path / "service.db") as database:
         found = asyncio.run(find_key(database, secret))
-    assert found is not None and (found.name, found.rate, found.quota) == ("the wiki", 5, 100)
+    assert found is not None and (found.name, found.rate, found.quota) == ("the [/wiki]", 5, 100)
     assert found.expires is not None and 2.9 < (found.expires - time.time()) / 86_400 < 3
     shown = json.loads(keys("list", "--json")[1])[0]
-    assert (shown["id"], shown["name"], shown["state"], shown["used"]) == (found.id, "the wiki", "valid", 0)
-    (revoked,) = json.loads(keys("revoke", "the wiki", "--json")[1])
+    assert (shown["id"], shown["name"], shown["state"], shown["used"]) == (found.id, "the [/wiki]", "valid", 0)
+    (revoked,) = json.loads(keys("revoke", "the [/wiki]", "--json")[1])
     assert revoked["state"] == "revoked"
     listed = keys("list")
-    assert "revoked" in listed[2] and found.id in listed[2]
+    assert all(text in listed[2] for text in ("revoked", "the [/wiki]", found.id))
     assert secret not in f"{shown} {revoked} {listed}"
 
 

@@ -156,6 +156,14 @@ def test_a_transaction_adds_a_bounded_part_of_the_index(source: str, count: int,
     assert [unit for part in parts for unit in part] == units
 
 
+async def test_units_are_read_in_parts_of_bounded_size(store: MemoryStore) -> None:
+    units = [MemoryUnit(f"{number}" + "a" * 3900, "\U0001f600" * 4000) for number in range(20)]
+    memory = await store.put(KEY, "x", EN_DE, units)
+    parts = [part async for part in store.units(KEY, memory.id)]
+    assert [len(part) for part in parts] == [7, 7, 6]  # of 19,900 bytes each
+    assert [unit for part in parts for unit in part] == units
+
+
 async def test_the_bytes_of_a_memory_include_its_index(database: Database) -> None:
     """They are compared with the growth of the database, for sources of 200 words that no other source has."""
 

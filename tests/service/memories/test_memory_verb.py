@@ -1,5 +1,6 @@
 """`mt-service memory`: from a file to a stored memory and back."""
 
+import asyncio
 import gzip
 import json
 import sqlite3
@@ -11,12 +12,13 @@ from typing import Any
 import pytest
 
 from mt.data.translation_memory import read_memory
+from mt.languages import Direction
 from service.access.api_keys import make_key
 from service.access.database import Database
-from service.memories.store import OPERATOR, list_all
+from service.memories.store import OPERATOR, MemoryLimits, MemoryStore, list_all
 from service.program import check_page_memories
 from service.settings import Settings, SettingsError
-from service.verbs.memory import main, memory_table
+from service.verbs.memory import main
 
 
 @pytest.fixture
@@ -136,6 +138,14 @@ def test_the_service_starts_while_another_process_writes(database: Path, units: 
             check_page_memories(Settings(page_memories=("house",)), opened)
 
 
-def test_control_sequences_of_a_name_are_not_printed() -> None:
-    memory = {"id": "1", "name": "a\x1b[2Jb", "owner": "127.0.0.1", "source": "en", "target": "de", "units": 1}
-    assert list(memory_table([memory | {"updated": ""}]).columns[1].cells) == ["'a\\x1b[2Jb'"]
+def test_the_names_of_clients_are_printed_as_they_are_but_without_control_sequences(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Database.open(database) as opened:
+        store = MemoryStore(opened, MemoryLimits())
+        for name in ("a\x1b[2Jb", "[/red]"):
+            asyncio.run(store.put("127.0.0.1", name, Direction("en", "de"), []))
+    for status, arguments in ((0, ["list"]), (2, ["delete", "x"])):
+        assert run(database, *arguments) == status
+        told = capsys.readouterr().err
+        assert "'a\\x1b[2Jb'" in told and "[/red]" in told and "\x1b" not in told

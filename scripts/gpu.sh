@@ -68,7 +68,7 @@ from importlib.util import find_spec
 needed = "torch numpy sentencepiece google.protobuf safetensors pydantic pydantic_core rich langcodes language_data"
 needed += " marisa_trie filelock sacrebleu sacremoses sentencex py3langid lxml docx fluent.syntax markdown_it yaml tomli_w"
 needed += " huggingface_hub pytest hypothesis"
-needed += " fastapi uvicorn httptools uvloop starlette pydantic_settings prometheus_client structlog limits deprecated"
+needed += " fastapi uvicorn httptools uvloop starlette pydantic_settings prometheus_client structlog"
 needed += " cachetools python_multipart pypdfium2 httpx deep_translator"  # service
 
 

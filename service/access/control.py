@@ -1,7 +1,6 @@
 """Access control: API keys, requests per minute and characters per month."""
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -9,12 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
-from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
-from limits.storage import MemoryStorage
-from limits.strategies import SlidingWindowCounterRateLimiter
-
 from service.access.api_keys import KEY_BEGINNING, ApiKey, find_key, is_valid
 from service.access.database import Database
+from service.access.rates import RequestRates
 from service.access.usage import UsageLedger, month_of
 from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
 from service.logs import current_record
@@ -67,7 +63,7 @@ class AccessControl:
         self._anonymous_rate = anonymous_rate
         self._clock = clock
         self._database = database
-        self._rates = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._requests, self._suggestions = RequestRates(60, clock), RequestRates(86_400, clock)
         self._ledger = UsageLedger(database)
 
     @asynccontextmanager
@@ -92,8 +88,8 @@ class AccessControl:
         caller = await self._identify(secret, address)
         current_record().caller = caller.id
         rate = caller.key.rate if caller.key else self._anonymous_rate
-        if rate is not None:
-            self._count(caller, RateLimitItemPerMinute(rate))
+        if rate is not None and (wait := self._requests.count(caller.id, rate)):
+            raise TooManyRequests(f"{rate} per 1 minute", wait)
         return caller
 
     async def check_owner(self, owner: str) -> None:
@@ -152,7 +148,8 @@ class AccessControl:
 
     def count_suggestion(self, caller: Caller) -> None:
         """Count a suggestion. Raises: TooManyRequests if the caller has sent too many suggestions within a day."""
-        self._count(Caller(f"suggestions {caller.id}", caller.key), RateLimitItemPerDay(SUGGESTIONS_PER_DAY))
+        if wait := self._suggestions.count(caller.id, SUGGESTIONS_PER_DAY):
+            raise TooManyRequests(f"{SUGGESTIONS_PER_DAY} per 1 day", wait)
 
     async def _identify(self, secret: str | None, address: str) -> Caller:
         if secret and (secret.startswith(KEY_BEGINNING) or self._require_key):
@@ -164,12 +161,6 @@ class AccessControl:
             raise MissingKey("Please contact the server operator to get an API key")
         # Some clients always send a key. A word that cannot be a key of this service counts as none.
         return Caller(caller_network(address))
-
-    def _count(self, caller: Caller, item: RateLimitItem) -> None:
-        if not self._rates.hit(item, caller.id):
-            wait = self._rates.get_window_stats(item, caller.id).reset_time - time.time()
-            retry_after = math.floor(max(wait, 0)) + 1  # at the reset time itself a request would still be refused
-            raise TooManyRequests(str(item), retry_after)
 
 
 @lru_cache(maxsize=1024)  # each request needs the network of its address several times

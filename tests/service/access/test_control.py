@@ -11,14 +11,12 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from limits import strategies
-from limits.storage import memory
 from structlog.testing import capture_logs
 
-from service.access import control
 from service.access.api_keys import ApiKey, make_key, revoke_key
 from service.access.control import AccessControl, Caller, caller_network
 from service.access.database import Database, DatabaseWork
+from service.access.rates import RequestRates
 from service.access.usage import CLOSING_SECONDS, FLUSH_SECONDS, UsageLedger, month_of, read_usage
 from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
 
@@ -34,17 +32,6 @@ class Clock:
 
     def time(self) -> float:
         return self.now
-
-    def rule(self, patch: pytest.MonkeyPatch) -> None:
-        for module in (memory, strategies, control):
-            patch.setattr(module, "time", self)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    clock.rule(monkeypatch)
-    return clock
 
 
 @pytest.fixture
@@ -119,8 +106,9 @@ async def test_keys_that_are_no_longer_valid(database: Database) -> None:
         await access.admit(secret, "")
 
 
-async def test_each_caller_has_a_rate_of_its_own(database: Database, clock: Clock) -> None:
-    access = AccessControl(database, anonymous_rate=3)
+async def test_each_caller_has_a_rate_of_its_own(database: Database) -> None:
+    clock = Clock()
+    access = AccessControl(database, anonymous_rate=3, clock=clock.time)
     slow, fast, free = (made(database, name=str(rate), rate=rate)[0] for rate in (2, 4, None))
     for _ in range(2):  # it does not matter who comes first
         clock.now += 1000
@@ -133,12 +121,25 @@ async def test_each_caller_has_a_rate_of_its_own(database: Database, clock: Cloc
         assert await refusals(access, free, "192.0.2.7", 1000) == []
 
 
+def test_the_window_slides() -> None:
+    clock = Clock(600.0)
+    rates = RequestRates(60, clock.time)
+    expected = [
+        *((600.0, 0), (601.0, 0), (602.0, 0), (603.0, 0), (604.0, 57)),  # the fifth, from 661 on
+        *((660.0, 1), (661.0, 0), (662.0, 14), (676.0, 0), (676.0, 15)),  # the share of four requests: 4, 3.9, 3.9, 2.9
+        *((800.0, 0), (800.0, 0)),
+    ]
+    for now, wait in expected:
+        clock.now = now
+        assert rates.count("a", 4) == wait, now
+    assert rates.count("b", 4) == 0
+
+
 @given(st.lists(st.floats(0, 40), min_size=1, max_size=60), st.integers(1, 9))
 def test_who_waits_as_told_is_let_in(pauses: list[float], rate: int) -> None:
     clock = Clock()
-    with pytest.MonkeyPatch.context() as patch, Database.open(None) as database:
-        clock.rule(patch)
-        access = AccessControl(database, anonymous_rate=rate)
+    with Database.open(None) as database:
+        access = AccessControl(database, anonymous_rate=rate, clock=clock.time)
         for pause in pauses:
             clock.now += pause
             for wait in asyncio.run(refusals(access, None, "192.0.2.7", 1)):

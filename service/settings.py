@@ -216,7 +216,7 @@ class Settings(BaseSettings):
         2000,
         ge=1,
         description="Open connections; fewer if the limit of open files is lower. Beyond it, the connection is closed "
-        "that has waited longest for the head of a request, or else for its body.",
+        "that has waited longest for the head of a request, or for its body if more connections wait for that.",
     )
     allow_origins: Origins = Field(
         None,

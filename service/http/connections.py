@@ -12,7 +12,6 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Any, cast
 
 import httptools
@@ -69,12 +68,13 @@ class Connections:
     def add(self, new: "Connection") -> None:
         """Add a new connection. If too many are open, close the one that has waited longest for the head of a request.
 
-        If all have sent a head, close the one that has waited longest for its body: otherwise, unfinished bodies would
-        shut out probes. This is the new connection if all others have sent a whole request.
+        If more connections wait for a body than for a head, close the one that has waited longest for its body:
+        otherwise, unfinished bodies would shut out probes. If all have sent a whole request, close the new connection.
         """
         self.open[new] = None
         if len(self.open) > self.limit:
-            next(chain(self.waiting, self.receiving, (new,))).abort()
+            longest = max(self.waiting, self.receiving, key=len)
+            next(iter(longest), new).abort()
         if new in self.open:
             self.waiting[new] = None
 

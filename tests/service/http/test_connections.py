@@ -271,6 +271,13 @@ def test_unfinished_bodies_make_room_the_oldest_first(before: bytes) -> None:
         assert statuses(read_all(unfinished[0])) == [200] * bool(before)
         unfinished[-1].sendall(b"hi")
         service.until(lambda: len(service.connections.receiving) == 3)
+        probe = stack.enter_context(service.connect())
+        for _ in range(5):  # each closes an older one, and not the probe, which has not yet sent its head
+            other = stack.enter_context(service.connect())
+            other.sendall(GET + b"\r\n" + POST + b"Content-Length: 2\r\n\r\n")
+            assert other.recv(100).startswith(b"HTTP/1.1 200")
+        probe.sendall(GET + b"\r\n")
+        assert probe.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_a_new_connection_is_closed_while_all_others_are_busy() -> None:

@@ -1,4 +1,8 @@
-"""Common rules of the processes of the service: no core dumps, and neither settings nor signals in child processes."""
+"""Common rules of the processes of the service: no core dumps, and neither settings nor signals in child processes.
+
+A child process uses its end of the socket to the service as a Connection of multiprocessing, which sends and receives
+whole messages. The service itself must not block, and reads and writes the LENGTH before each message.
+"""
 
 import ctypes
 import logging
@@ -6,6 +10,7 @@ import os
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from functools import partial
@@ -15,6 +20,7 @@ from typing import IO
 SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in its processes
 MAX_LINE = 10_000  # bytes of a line of a process that are logged as one line
 DUMPABLE = 4  # PR_SET_DUMPABLE of prctl(2)
+LENGTH = struct.Struct("!i")  # bytes of a message, as a Connection writes it before messages of less than 2 GiB
 
 
 def disable_core_dumps() -> None:

@@ -11,13 +11,11 @@ The types of messages are not in process.py: pickle finds a type by its module, 
 import io
 import json
 import pickle
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
-HEAD = struct.Struct("<Q")  # length of a message in bytes
 PART = 500  # items in a part
 PART_CHARACTERS = 50_000  # characters after which a part ends
 

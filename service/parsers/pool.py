@@ -14,9 +14,9 @@ import structlog
 
 from service.errors import SHUTTING_DOWN, InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.fair_semaphore import FairSemaphore
-from service.parsers.frames import HEAD, Outcome, ParserLimits, Status, dump, load_outcome
+from service.parsers.frames import Outcome, ParserLimits, Status, dump, load_outcome
 from service.parsers.operations import DECODERS, decode_string, read_markup, write_markup
-from service.processes import start_child
+from service.processes import LENGTH, start_child
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -258,7 +258,7 @@ class ParserPool:
         for part in dump(arguments):
             parts.append(part)
             await asyncio.sleep(0)
-        await loop.sock_sendall(parser.connection, HEAD.pack(sum(map(len, parts))))
+        await loop.sock_sendall(parser.connection, LENGTH.pack(sum(map(len, parts))))
         for part in parts:
             await loop.sock_sendall(parser.connection, part)
 
@@ -268,8 +268,8 @@ class ParserPool:
         Raises: EOFError if the process has ended, OverflowError if the answer has more than `result_bytes` bytes, and
             the errors of `load_outcome`.
         """
-        size = int(HEAD.unpack(await self._read(parser, HEAD.size))[0])
-        if size > self._limits.result_bytes:
+        (size,) = LENGTH.unpack(await self._read(parser, LENGTH.size))
+        if not 0 <= size <= self._limits.result_bytes:  # -1: 2 GiB or more
             raise OverflowError
         for outcome in load_outcome(await self._read(parser, size), DECODERS.get(operation, decode_string)):
             if outcome is not None:

@@ -1,7 +1,7 @@
 """`python -m service.parsers.process DESCRIPTOR`: one parser process, started by pool.py.
 
-The process reads an operation with its arguments from a socket, runs it, and sends the outcome, until the service
-closes the socket. Linux kills the process if it exceeds its processor time. The limit of memory is RLIMIT_AS.
+The process receives an operation with its arguments, runs it, and sends the outcome, until the service closes its end
+of the connection. Linux kills the process if it exceeds its processor time. The limit of memory is RLIMIT_AS.
 """
 
 import contextlib
@@ -9,17 +9,17 @@ import gc
 import os
 import re
 import resource
-import socket
 import sys
 import time
 import traceback
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.processes import end_with_parent
 from service.freed_memory import return_freed_memory
-from service.parsers.frames import HEAD, Outcome, ParserLimits, Status, dump_outcome, load
+from service.parsers.frames import Outcome, ParserLimits, Status, dump_outcome, load
 from service.parsers.operations import OPERATIONS
 from service.processes import disable_core_dumps
 
@@ -28,29 +28,6 @@ NICENESS = 5  # lower priority than the models and the service
 KILLED_FIRST = "500"  # of 1,000; if the machine runs out of memory, Linux kills a parser before the service
 FREED_BYTES = 4 << 20  # a process that uses more than this after an operation returns freed memory to the system
 KEPT_BYTES = 100 << 20  # a process that grew by more ends after the operation, because its memory is fragmented
-
-
-def send(connection: socket.socket, outcome: Outcome) -> None:
-    """Send the length of an answer in bytes, and then the answer."""
-    parts = list(dump_outcome(outcome))
-    connection.sendall(HEAD.pack(sum(map(len, parts))))
-    for part in parts:
-        connection.sendall(part)
-
-
-def receive(connection: socket.socket) -> tuple[Any, ...]:
-    """Receive a request and return its arguments. Raises: EOFError if the service has closed the socket."""
-    return load(_read(connection, HEAD.unpack(_read(connection, HEAD.size))[0]))
-
-
-def _read(connection: socket.socket, size: int) -> bytearray:
-    data = bytearray()
-    while len(data) < size:
-        part = connection.recv(min(size - len(data), 1 << 20))
-        if not part:
-            raise EOFError
-        data += part
-    return data
 
 
 def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
@@ -83,21 +60,21 @@ def confine(limits: ParserLimits) -> None:
 
 
 def main(descriptor: int) -> None:
-    """Run operations until the service closes the socket."""
-    connection = socket.socket(fileno=descriptor)
-    limits, parent = receive(connection)
+    """Run operations until the service closes its end of the connection, which raises EOFError or OSError."""
+    connection: Connection[bytes, bytes] = Connection(descriptor)
+    limits, parent = load(connection.recv_bytes())
     end_with_parent(parent)
     confine(limits)
-    send(connection, Outcome(Status.DONE))
+    connection.send_bytes(b"".join(dump_outcome(Outcome(Status.DONE))))
     kept = _memory_bytes("VmHWM") + KEPT_BYTES
     large = _memory_bytes("RssAnon") + FREED_BYTES
     while True:
-        operation, *arguments = receive(connection)
+        operation, *arguments = load(connection.recv_bytes())
         allowed = int(time.process_time()) + 1 + limits.cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
         outcome = run(operation, tuple(arguments))
         last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > kept
-        send(connection, Outcome(outcome.status, outcome.content, last))
+        connection.send_bytes(b"".join(dump_outcome(Outcome(outcome.status, outcome.content, last))))
         if last:
             return
         del arguments, outcome  # not kept until the next request

@@ -1,10 +1,6 @@
-"""Messages between the service and its worker processes, and their form on the sockets between them.
-
-A socket carries pickles, each preceded by its length.
-"""
+"""Messages between the service and its worker processes, which are sent as pickles of lists of messages."""
 
 import pickle
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
@@ -23,7 +19,6 @@ from mt.text.fuzzy_match import MemoryMatch
 from mt.text.terms import Terms
 
 CHARACTERS_PER_SENTENCE = 80  # average of typical texts
-LENGTH = struct.Struct("!Q")  # number of bytes of a pickle, written before the pickle
 MAX_KNOWN_BYTES = 1 << 24  # size of the pickled options that a worker keeps; the latest options are always kept
 PART_SENTENCES = 50  # sentences of a translation in one pickle; the service takes about 1 ms to read them
 

@@ -21,9 +21,8 @@ import structlog
 from mt.errors import ModelError
 from mt.pipeline.results import SentenceTranslation
 from service.errors import error_location
-from service.processes import start_child
+from service.processes import LENGTH, start_child
 from service.workers.messages import (
-    LENGTH,
     Cancel,
     Close,
     Deliver,

@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 from service.parsers import process
-from service.parsers.frames import HEAD
 from service.parsers.operations import OPERATIONS
+from service.processes import LENGTH
 
 
 def spin(seconds: float) -> float:
@@ -72,7 +72,7 @@ def identity(value: Any) -> Any:
 
 def lie(answer: bytes) -> None:
     """Send an answer that `dump_outcome` has not written, as code in a document could."""
-    os.write(int(sys.argv[1]), HEAD.pack(len(answer)) + answer)
+    os.write(int(sys.argv[1]), LENGTH.pack(len(answer)) + answer)
 
 
 def environment(name: str) -> str | None:

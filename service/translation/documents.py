@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain, islice
 
 import structlog
 
 from mt.pipeline.results import SentenceTranslation
 from mt.scoring.confidence import DOUBTFUL
-from mt.text.alignment import without_objects
+from mt.text.alignment import split_ranges, without_objects
 from mt.text.documents import DocumentOptions
 from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded
@@ -105,15 +106,16 @@ class DocumentTranslator:
         """
         progress = _Progress(source, translate, opened.segments)
         await gather_or_raise([progress.run() for _ in range(MAX_PARTS)])
-        if progress.failed and progress.failed == len(opened.segments):
+        if progress.failed and progress.failed == sum(map(len, progress.done.values())):
             raise CannotTranslate(f"none of the {progress.failed:,} texts of the file can be translated")
         if progress.failed:
             structlog.get_logger().warning(
                 "segments not translated", failed=progress.failed, segments=len(opened.segments)
             )
-        answers = [answer for number in sorted(progress.done) for answer in progress.done[number]]
+        pieces = (answer for number in sorted(progress.done) for answer in progress.done[number])
 
         def collect() -> tuple[list[TranslatedSegment], DocumentTranslation]:
+            answers = [_joined(parts, list(islice(pieces, len(parts)))) for parts in map(_cut, opened.segments)]
             pairs = zip(opened.segments, answers, strict=True)
             sentences = [pair for segment, answer in pairs for pair in sentence_pairs(segment.text, answer)]
             translated = [sentence for answer in answers for sentence in answer.sentences]
@@ -142,11 +144,11 @@ def count_doubtful(sentences: Sequence[SentenceTranslation]) -> int | None:
 
 
 class _Progress:
-    """Translation of one document in parts. `done` has the answers for its segments."""
+    """Translation of one document in parts. `done` has the answers for the pieces of its segments."""
 
     def __init__(self, source: str, translate: TranslateTexts, segments: Sequence[SourceText]) -> None:
-        self.failed = 0  # number of segments that could not be translated
-        self.done: dict[int, Sequence[Answer]] = {}  # answers of a part by the number of its first segment
+        self.failed = 0  # number of pieces that could not be translated
+        self.done: dict[int, Sequence[Answer]] = {}  # answers of a part by the number of its first piece
         self._source = source
         self._translate = translate
         self._parts = _parts(segments)
@@ -187,12 +189,43 @@ class _Progress:
 
 
 def _parts(segments: Sequence[SourceText]) -> Iterator[tuple[int, Sequence[SourceText]]]:
-    """Divide the segments of a document into parts. Yield (number of the first segment, segments) of each part."""
-    first = size = 0
-    for number, segment in enumerate(segments):
-        if number > first and (size + len(segment.text) > PART_CHARACTERS or number - first == PART_TEXTS):
-            yield first, segments[first:number]
-            first, size = number, 0
-        size += len(segment.text)
-    if segments:
-        yield first, segments[first:]
+    """Divide the pieces of all segments into parts. Yield (number of the first piece, pieces) of each part."""
+    first, size, part = 0, 0, list[SourceText]()
+    for piece in chain.from_iterable(map(_cut, segments)):
+        if part and (size + len(piece.text) > PART_CHARACTERS or len(part) == PART_TEXTS):
+            yield first, part
+            first, size, part = first + len(part), 0, []
+        part.append(piece)
+        size += len(piece.text)
+    if part:
+        yield first, part
+
+
+def _cut(segment: SourceText) -> list[SourceText]:
+    """Cut a segment of more than PART_CHARACTERS characters into pieces: after a line break, else after a space."""
+    if len(segment.text) <= PART_CHARACTERS:
+        return [segment]
+    texts, begin = [], 0
+    while begin < len(segment.text):
+        end = begin + PART_CHARACTERS
+        if end < len(segment.text):
+            end = next((place for sign in "\n 。" if (place := segment.text.rfind(sign, begin, end) + 1)), end)
+        texts.append(segment.text[begin:end])
+        begin = end
+    protected = split_ranges(segment.protected, texts)
+    return [replace(segment, text=text, protected=ranges) for text, ranges in zip(texts, protected, strict=True)]
+
+
+def _joined(pieces: Sequence[SourceText], answers: Sequence[Answer]) -> Answer:
+    """Return the answer for a segment, given those for its pieces."""
+    if len(pieces) == 1:
+        return answers[0]
+    sentences, read, written = list[SentenceTranslation](), 0, 0
+    for piece, answer in zip(pieces, answers, strict=True):
+        for sentence in answer.sentences:
+            (a, b), (c, d) = sentence.source_range, sentence.target_range
+            links = tuple(((i + read, j + read), (k + written, m + written)) for (i, j), (k, m) in sentence.links)
+            place, target = (a + read, b + read), (c + written, d + written)
+            sentences.append(replace(sentence, source_range=place, target_range=target, links=links))
+        read, written = read + len(piece.text), written + len(answer.text)
+    return replace(answers[0], text="".join(answer.text for answer in answers), sentences=tuple(sentences))

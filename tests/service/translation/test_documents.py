@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import sqlite3
 from collections.abc import Sequence
 from functools import partial
@@ -16,9 +17,10 @@ from mt.text.documents import DocumentOptions
 from service.access.database import Database
 from service.errors import NotFound, StorageFull
 from service.routes.page import WEB
+from service.translation.answers import untranslated_answer
 from service.translation.coroutines import THREAD_CHARACTERS, THREADS, WorkThreads
 from service.translation.document_store import FILE_BYTES, PART_BYTES, DocumentStore
-from service.translation.documents import MAX_PARTS, PART_TEXTS, DocumentTranslator, count_doubtful
+from service.translation.documents import MAX_PARTS, PART_CHARACTERS, PART_TEXTS, DocumentTranslator, count_doubtful
 from service.translation.jobs import Answer, Job
 from service.workers.messages import SourceText
 from tests.service.doubles import DirectParsers
@@ -133,6 +135,23 @@ async def test_other_requests_run_between_parts_that_are_translated_without_wait
     assert document.content.decode() == "\n".join(lines).upper()
     assert max(after - before for before, after in itertools.pairwise(seen)) <= MAX_PARTS
     assert seen[-1] >= PARTS - MAX_PARTS
+
+
+@pytest.mark.parametrize("line", ["A dog.\n", "A dog. ", "A。", "A"])
+async def test_a_long_segment_is_translated_in_pieces(line: str) -> None:
+    text, sizes = line * (2 * PART_CHARACTERS // len(line) + 1), list[int]()
+
+    async def translate(texts: Sequence[SourceText]) -> list[Answer]:
+        sizes.extend(len(one.text) for one in texts)
+        return [untranslated_answer(one.text, "en") for one in texts]
+
+    documents = DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads())
+    opened = await documents.open(Job((), "en", "de", caller="a"), "a.json", json.dumps({"a": text}).encode())
+    document = await documents.translated("a", opened, "en", translate)
+    assert json.loads(document.content) == {"a": text}
+    assert sum(sizes) == len(text.strip()) and max(sizes) <= PART_CHARACTERS and len(sizes) == 3
+    assert [source for source, _ in document.sentences] == [target for _, target in document.sentences]
+    assert "".join("".join(source.split()) for source, _ in document.sentences) == "".join(text.split())
 
 
 @pytest.mark.parametrize(

@@ -172,13 +172,6 @@ class LogQueue:
                 rest = rest[os.write(self._stderr, rest) :]
 
 
-def print_error(error: Exception) -> None:
-    """Print an error on stderr, or nothing if it is a pipe that nobody reads."""
-    queue = LogQueue()
-    queue.put(f"error: {error}\n")
-    queue.flush()
-
-
 _encoder = json.JSONEncoder(default=repr)
 
 

@@ -36,6 +36,7 @@ import uvloop
 from mt.arguments import ArgumentParser
 from mt.errors import MTError, did_you_mean, problems
 from mt.languages import language_name
+from mt.processes import drop_unread_errors
 from mt.text.normalise import normalise_text
 from service.access.api_keys import list_keys
 from service.access.database import Database
@@ -43,7 +44,7 @@ from service.app import create_app
 from service.freed_memory import return_large_blocks
 from service.http.connections import ACCEPTS, BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
-from service.logs import open_logs, print_error
+from service.logs import open_logs
 from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
@@ -71,6 +72,7 @@ SHUTDOWN_SECONDS = 5  # time to send the last answers after all requests are don
 
 
 def main(arguments: Sequence[str], program: str = "python -m service") -> int:
+    drop_unread_errors()
     options = vars(parser(program).parse_args(arguments))
     try:
         settings = load_settings(options)
@@ -85,7 +87,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(serve(settings))
     except MTError as error:
-        print_error(error)
+        print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from mt.cli.command import report_missing
 from mt.errors import did_you_mean
+from mt.processes import drop_unread_errors
 
 VERBS = {
     "fetch": ("fetch", "write the embedded corpus, or download a public one"),
@@ -42,12 +43,10 @@ def all_verbs() -> dict[str, tuple[str, str]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the verb `argv[0]` with all further arguments, or list the verbs. Return the exit status."""
+    drop_unread_errors()
     arguments = sys.argv[1:] if argv is None else list(argv)
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(overview())
-        return 0
-    if arguments[0] == "--version":
-        print(f"mt-service {version('mt-service')}")
+    if not arguments or arguments[0] in ("-h", "--help", "--version"):
+        print(f"mt-service {version('mt-service')}" if arguments[:1] == ["--version"] else overview())
         return 0
     verb, *rest = arguments
     verbs = all_verbs()

@@ -226,8 +226,9 @@ with open_logs(as_json=True):
     [
         "from service.program import main; print(main(['--port', 'none']))",
         "from service.processes import start_child; print(start_child('loud')[0].wait(30))",
+        "from mt.cli.main import main; print(main(['keys', 'list', '--database', '/no']))",
     ],
-    ids=["the last error", "a child"],
+    ids=["the last error", "a child", "a verb"],
 )
 def test_a_full_stderr_stops_neither_the_end_nor_a_child(last: str, tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text("import sys; print('a' * 1_000_000, file=sys.stderr); sys.exit(2)")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from mt.text.documents import DocumentOptions, open_document
 from tests.text.documents import archive, package, texts
 
 OPEN_DOCUMENT, BOOK = package("open_document"), package("book")
@@ -34,3 +35,18 @@ def test_texts_of_an_archive(name: str, members: Mapping[str, str], texts_of: st
     assert len(result) == len(expected)
     kept = ("hours", "Why", "Ann", "Kept", "kept", "color")
     assert [text for text in result if any(word in text for word in kept)] == []
+
+
+def test_a_line_break_before_a_capital_divides_a_paragraph_of_a_known_language() -> None:
+    breaks = "A dog<text:line-break/>The cat<text:line-break/>sleeps</text:p>"
+    content = archive(
+        {
+            "content.xml": CONTENT.partition("<office:automatic-styles>")[0]
+            + f"<text:p>{breaks}</office:document-content>"
+        }
+    )
+    options = DocumentOptions(source_language="en", target_language="de")
+    assert [segment.text for segment in open_document("a.odt", content, options).segments] == [
+        "A dog",
+        "The cat sleeps",
+    ]

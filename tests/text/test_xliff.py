@@ -147,6 +147,7 @@ def test_regions_of_languages_and_files_for_several_languages_are_accepted() -> 
         (version_2(segment('<source xml:space="preserve">One\ntwo</source>')), ["One\ntwo"]),
         (version_2(segment("<source>One\ntwo</source>")), ["One two"]),
         (version_1(unit('<source>Hello<x id="1" ctype="lb"/>my dog</source>')), ["Hello my dog"]),
+        (version_1(unit('<source>Hello<x id="1" ctype="lb"/>My dog</source>')), ["Hello", "My dog"]),
         # translate
         (version_1(group(unit("<source>A</source>"), 'translate="no"')), []),
         (version_1(group(unit("<source>A</source>", ' translate="yes"'), 'translate="no"')), ["A"]),

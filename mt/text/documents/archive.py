@@ -62,9 +62,10 @@ def _rules(member: str, root: str, package: Package, options: MarkupOptions) -> 
         return options if name in ("html", "svg") or _HTML_NAME.fullmatch(member) else None
     if name not in ("document-content", "document-styles"):
         return None
+    dialect = _OPEN_DOCUMENT if name == "document-content" else _STYLES
     if "/" in member:  # an embedded object has a folder with files of the same names
-        return _OBJECT
-    return _OPEN_DOCUMENT if name == "document-content" else _STYLES
+        dialect = _OBJECT
+    return replace(dialect, languages=options.languages, fragment=True)
 
 
 class ArchiveDocument(PackageDocument):

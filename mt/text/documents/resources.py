@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, TextDocument, read_text
-from mt.text.documents.markup import XmlReader
+from mt.text.documents.markup import XmlReader, with_languages
 from mt.text.encoding import TextEncoding
 from mt.text.encoding_detection import utf8_share
 from mt.text.markup.elements import Dialect, ElementIndex
@@ -160,6 +161,7 @@ def _open_elements(
     attributes and many children.
     """
     reader = XmlReader(name, content, options)
+    dialect = replace(dialect, languages=with_languages(options).languages, fragment=True)
     tokens, elements, document = reader.tokens, reader.elements, reader.document
     parents: dict[int, bool] = {}
     for number, token in enumerate(tokens):

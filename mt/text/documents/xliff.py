@@ -8,7 +8,7 @@ from html import escape
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
 from mt.text.documents.base import DocumentOptions, TextDocument
-from mt.text.documents.markup import XmlReader
+from mt.text.documents.markup import XmlReader, with_languages
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import Markup
 from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
@@ -132,7 +132,10 @@ class _Reader(XmlReader):
         target = children.get("target")
         space = tokens[source].attribute("xml:space")
         collapse = not preserve if space is None else space != "preserve"
-        dialect = Dialect(xml=True, textless=_CODES, collapse=collapse, messages=True, words=True)
+        languages = with_languages(self._options).languages
+        dialect = Dialect(
+            xml=True, textless=_CODES, collapse=collapse, messages=True, words=True, languages=languages, fragment=True
+        )
         if _local(tokens[source]) == "seg-source":
             sources, targets = self._segments(source), {} if target is None else self._segments(target)
             pairs = [(sources[mid], number) for mid, number in targets.items() if mid in sources]

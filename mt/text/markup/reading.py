@@ -143,12 +143,14 @@ class TokenReader:
         if not textless and not is_note:
             text = decode("".join(part.source for part in inside if part.kind is TokenKind.TEXT), self.dialect.xml)
             text = " ".join(text.split()) if self.dialect.collapse else text
-        rest = "".join(part.source for part in inside[1:])
+        tags = (*self._opening(number), "".join(part.source for part in inside[1:]))
+        if inside[0].attribute("ctype") == "lb":  # of XLIFF
+            self._break(tags, end)
+            return True
         kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
         stands = self.dialect.stands_for_word("sup" if is_note else inside[0].name)
         glued = is_note and end < len(self.tokens) and self.tokens[end].source[:1].isalnum()
-        breaks = glued or inside[0].attribute("ctype") == "lb"  # of XLIFF
-        self.items.append(InlineItem(kind, (*self._opening(number), rest), text, breaks=breaks, stands=stands))
+        self.items.append(InlineItem(kind, tags, text, breaks=glued, stands=stands))
         return True
 
     def _is_note(self, number: int) -> bool:
@@ -217,7 +219,7 @@ class TokenReader:
                 if piece == '"':
                     self.items.append(InlineItem(InlineKind.EMPTY, (piece,)))
                 elif piece == "\\n":
-                    self._break((piece,), following)
+                    self._divide((piece,), following)
                 else:
                     for part in split_whitespace(piece, _HTML_SPACE):
                         self._append_text(part)
@@ -251,8 +253,7 @@ class TokenReader:
         elif token.kind is TokenKind.EXPRESSION:
             self.items.append(InlineItem(InlineKind.KEPT, parts, " ".join(token.source.split())))
         elif token.name in self.dialect.breaks if self.dialect.xml else token.name == "br":
-            following = next((one.source for one in self.tokens[number + 1 : number + 4] if one.source[0] != "<"), "")
-            self._break(parts, following)
+            self._break(parts, number + 1)
         elif token.kind is TokenKind.EMPTY and token.name in self.dialect.spaces and not token.attributes:
             self.items.append(InlineItem(InlineKind.TEXT, parts, " "))
         else:
@@ -260,7 +261,12 @@ class TokenReader:
             stands = StandsForWord.NEVER if lost else self.dialect.stands_for_word(token.name)
             self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, stands=stands))
 
-    def _break(self, parts: tuple[Part, ...], following: str) -> None:
+    def _break(self, parts: tuple[Part, ...], after: int) -> None:
+        """Append a line break before token `after`, or end the text there."""
+        following = next((token.source for token in self.tokens[after : after + 3] if token.source[0] != "<"), "")
+        self._divide(parts, following)
+
+    def _divide(self, parts: tuple[Part, ...], following: str) -> None:
         """Append a line break, or end the text there if the line before it ends one or `following` begins one."""
         before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
         ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])

@@ -265,6 +265,7 @@ def test_untranslatable_elements_without_end_tags_stay_at_the_end() -> None:
         ('It is <sc id="3"/>very<ec startRef="3"/> big.', "It is very big."),
         ("Press <bpt/>the key<ept/>, now<!-- c --> and <?pi?> then.", "Press the key, now and then."),
         ("A dog.<x/> A cat<x/> and a bird.", "A dog. A cat and a bird."),
+        ("A dog.<x/>A cat:<x/>it eats<x/>.", "A dog. A cat: it eats."),
         ("One <br/> two <index/> three", "One two three"),
     ],
 )

@@ -40,6 +40,7 @@ def test_texts_without_tags(text: str) -> None:
         "⟨<B>⟩Groß⟨</b>⟩",
         "⟨&lt;a b=&quot;x&quot;&gt;⟩b⟨&lt;/a&gt;⟩⟨&lt;br/&gt;⟩",
         "⟨<a href={url}>⟩Здесь⟨</a>⟩",
+        "⟨<x id='1'/>⟩here⟨<x id=\"2\" />⟩ ⟨&lt;x a='b'/&gt;⟩ ⟨<a href=x/>⟩c⟨</a>⟩",
     ],
 )
 def test_tags(marked: str) -> None:
@@ -62,6 +63,8 @@ def test_tags(marked: str) -> None:
         ("⟨[⟩the *old* dog⟨][1]⟩ ⟨[⟩a dog⟨][]⟩ [b][x] ⟨[[Dog|⟩a dog⟨]]⟩ [[Dog]]", True),
         ("⟨_⟩very old⟨_⟩ and ⟨__⟩very big⟨__⟩", True),
         ("a ⟨_⟩very⟨_⟩ big x_id_ of", True),
+        ("It ⟨_⟩does⟨_⟩ so; the ⟨_⟩old⟨_⟩ file ⟨_⟩didn't⟨_⟩, ⟨_⟩no⟨_⟩.", True),
+        ("The _ab_, _data_ and _logs_ folders; der Ordner _bad_; use _id_ to", False),  # names
         *((text, False) for text in WITHOUT_MARKS),
     ],
 )

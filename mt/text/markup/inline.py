@@ -349,7 +349,9 @@ class _Builder(Generic[PartType]):
                 self._mark(item, Mark(self.length, self.length + len(item.text), kept=True))
                 self._append(item.text)
             else:
-                spaced = item.breaks and bool(self.texts) and not self.texts[-1][-1].isspace()
+                after = items[number + 1].text if number + 1 < len(items) else ""
+                breaks = item.breaks or (item.kind is InlineKind.EMPTY and _look_like_code(self._last_text, after))
+                spaced = breaks and bool(self.texts) and not self.texts[-1][-1].isspace()
                 self._append(" " if spaced else "")
                 glued = item.kind is InlineKind.CLOSE
                 self._mark(item, Mark(self.length, self.length, glued=glued, spaced=spaced))
@@ -363,6 +365,10 @@ class _Builder(Generic[PartType]):
         self.marks.append(replace(mark, parent=self.open[-1] if self.open else -1))
         self.openings.append(item.parts)
         self.closings.append(None)
+
+    @property
+    def _last_text(self) -> str:
+        return self.texts[-1] if self.texts else ""
 
     def _append(self, text: str) -> None:
         if text:

@@ -29,6 +29,10 @@ _MARKS = re.compile(
         for name, (before, words, after) in read_tables("patterns.toml")["marks"].items()
     ).replace("{bbcode}", BBCODE)
 )
+_NO_NAMES, _NAMED, _KIND = read_tables("patterns.toml")["underscored"].values()
+_UNDERSCORED = rf"_(?!(?:{_NO_NAMES})_)[^\W\d_]{{3,30}}_"
+_UNDERSCORED += rf"(?:(?:, (?:and |et |und )?| (?:and|et|or|ou|oder|und) ){_UNDERSCORED}){{0,9}}"
+_NAMES = re.compile(rf"{_NAMED}{_UNDERSCORED}|{_UNDERSCORED}(?={_KIND})")  # of code, as in "the _data_ folder"
 _LAST_MARK = re.compile(
     rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"
 )
@@ -37,6 +41,8 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _METADATA, _VALUE = (re.compile(pattern, re.MULTILINE) for pattern in read_tables("patterns.toml")["metadata"].values())
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _OBJECT = "\ufffc"
+_EMPHASISED = re.compile("_[a-zß-ÿ]")
+_EMPTY_END = re.compile(r"""["'\s]/(?:>|&gt;)\Z""")
 STATEMENT = "{%"  # the name of a statement of a template or message
 _DIALECT = Dialect(xml=False, words=True)
 
@@ -73,12 +79,19 @@ def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -
 
 
 def has_foreign_marks(text: str) -> bool:
-    """Return whether a text has marks that models do not know from documentation, which has those of Markdown."""
-    return any(mark["bbcode"] or mark["latex"] or mark["wiki"] or "'" in mark[0][:1] for mark in _find_marks(text))
+    """Return whether a text has marks that models do not know from documentation, which has `*a*` and `[a](b)`."""
+    return any(
+        mark["bbcode"] or mark["latex"] or mark["wiki"] or mark[0][0] == "'" or _EMPHASISED.match(mark[0])
+        for mark in _find_marks(text)
+    )
 
 
 def _find_marks(text: str) -> list[re.Match[str]]:
-    return [*_MARKS.finditer(text)] if _MARK.search(text) else []
+    """Return the marks of emphasis and links, but not underscores around names of code."""
+    if not _MARK.search(text):
+        return []
+    names = [name.span() for name in _NAMES.finditer(text)] if "_" in text else []
+    return [one for one in _MARKS.finditer(text) if not any(a <= one.start() < b for a, b in names)]
 
 
 def inner_range(sentence: str) -> Range:
@@ -166,10 +179,10 @@ def _find_tags(text: str, tags: list[StringTag]) -> Iterator[None]:
         yield
         if within and within[match.start()]:
             continue
-        name = (match["name"] or "").lower()
-        if not match["end"] and name and not match["empty"]:
+        name = "" if _is_empty(match) else (match["name"] or "").lower()
+        if not match["end"] and name:
             opened.open(len(matches), name)
-        elif name and not match["empty"] and (depths := opened.depths.get(name)):
+        elif name and (depths := opened.depths.get(name)):
             begin = opened.close(depths[-1])[0]
             partners[begin], partners[len(matches)] = match.start(), matches[begin].start()
         matches.append(match)
@@ -179,10 +192,15 @@ def _find_tags(text: str, tags: list[StringTag]) -> Iterator[None]:
         begin, end = match.span()
         name = (match["name"] or "").lower()
         attached = begin > 0 and text[begin - 1].isalnum()  # as in vector<p>
-        alone = not match["name"] or match["empty"] or name in VOID or (name in BLOCKS and not attached)
+        alone = not match["name"] or _is_empty(match) or name in VOID or (name in BLOCKS and not attached)
         if number in partners or alone:
             tags.append(StringTag(begin, end, name, partners.get(number, -1)))
     tags.sort(key=lambda tag: tag.begin)
+
+
+def _is_empty(tag: re.Match[str]) -> bool:
+    """Return whether a tag ends with a slash that is no part of an attribute, as in `<a href=x/>`."""
+    return bool(tag["empty"]) or _EMPTY_END.search(tag[0]) is not None
 
 
 def _bytes_within(text: str, templates: Sequence[TemplateCode]) -> bytearray:

@@ -17,8 +17,10 @@ _UNSPACED = re.compile(
     f"{OBJECTS}]"
 )
 _NUMBER = re.compile(r"\d+")
-_NEGATIONS = {"not": "¬", "nicht": "¬", "pas": "¬"}
+_ALIKE_WORDS = ("not nicht pas", "never nie niemals jamais", "always immer toujours", "very sehr très", "only nur seulement")
+_SAME_WORDS = {word: words for words in _ALIKE_WORDS for word in words.split()}  # often emphasised, and linked badly
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
+_CLAUSE_ENDS = frozenset(".,;:!?")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
 _ALIKE = {"。": ".", "、": ",", "…": ".", "–": "-", "—": "-", "،": ",", "؛": ";", "؟": "?", "।": "."}
 
@@ -109,8 +111,12 @@ class UnitAlignment:
         """Align `unaligned`, a source word without alignment, to a target word of the adjacent source word `neighbour`.
 
         `neighbour` must be aligned to several consecutive target words, and loses the first of them if `first` is true,
-        otherwise the last. Else, or if `unaligned` is a capitalised word within the text, do nothing.
+        otherwise the last. Else, or if `unaligned` is a capitalised word within the text, do nothing. Nor does a word
+        take a target word from another clause.
         """
+        between = range(min(unaligned, neighbour) + 1, max(unaligned, neighbour))
+        if any(self.source[self.left[unit].begin] in _CLAUSE_ENDS for unit in between):
+            return
         begin = self.left[unaligned].begin
         if self.towards[unaligned] or len(self.towards[neighbour]) < 2 or (begin and self.source[begin].isupper()):
             return
@@ -184,14 +190,14 @@ def _overlapping(begins: Sequence[int], ends: Sequence[int], place: Range) -> ra
 def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Link]:
     """Return the alignment with additional links between equal words. Such a word occurs exactly once in each text.
 
-    Words of _NEGATIONS are equal. Links to them are often wrong: `<b>not</b>` became `<b>die</b>`.
+    Words of a row of _ALIKE_WORDS are equal. Links to them are often wrong: `<b>not</b>` became `<b>die</b>`.
 
     The link of a word with digits or punctuation replaces the links of `alignment` that overlap it. Any other word is
     linked only if `alignment` has no link there, and if the length or case of the word makes a coincidence unlikely.
     """
     units = [[(u.begin, u.end) for u in find_units(text) if u.word] for text in (source, target)]
     words = [
-        [(_NEGATIONS.get(word := text[slice(*unit)], word), unit) for unit in side]
+        [(_SAME_WORDS.get(word := text[slice(*unit)], word), unit) for unit in side]
         for text, side in zip((source, target), units, strict=True)
     ]
     places, counts = list(map(dict, words)), [Counter(word for word, _ in side) for side in words]

@@ -6,8 +6,8 @@
   when the text is encoded.
 - Soft hyphens, zero-width and bidirectional format characters, byte order marks and control characters are removed.
   U+200C and U+200D stay in scripts with joiners and in emoji, variation selectors in emoji.
-- `12,- €` becomes `12 €`, »...« becomes „...“, and ‚...‘ becomes '...'. In German, `Lehrer:innen` becomes
-  `Lehrerinnen` (`_GENDER_FORMS`), and words divided at the end of a line are joined.
+- `12,- €` becomes `12 €`, »...« becomes „...“, and ‚...‘ becomes "...", or '...' within a quotation. In German,
+  `Lehrer:innen` becomes `Lehrerinnen` (`_GENDER_FORMS`), and words divided at the end of a line are joined.
 - Letters and digits in compatibility forms (full width, ligatures, mathematical alphabets) become plain letters, unless
   the tokenizer knows the form. Superscripts, circled digits and fractions stay: NFKC would change m² to m2.
 - Punctuation that the tokenizer does not know becomes the closest punctuation that it knows.
@@ -44,7 +44,7 @@ _GENDER_FORMS, _TYPED_QUOTES, _SINGLE_QUOTES, _LETTER_SYMBOL = map(
 )
 LETTER_SYMBOL = _LETTER_SYMBOL.pattern
 # Fast tests: all alternatives begin with a letter, not with a set, so `re` searches for any of these letters first.
-_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w|‚\w|‘\w|‹\w")
+_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w|‚\w|‘[‘\w]|‹\w|›\w|‛\w")
 _RESPELLED_GERMAN = re.compile(
     rf"{'|'.join(rf'{re.escape(sign)}(?<=[a-zäöüß].)-?[Ii]n' for sign in ':*·/(')}|-\r?\n|{_RESPELLED.pattern}"
 )
@@ -78,6 +78,7 @@ _ROMAN_NUMERALS = range(0x2160, 0x2180)
 _LETTER_FORMS = [range(*block) for block in _SETS["letter_forms"]]
 # Tags of the decompositions that `_plain_letters` applies. <super>, <sub>, <circle> and <fraction> carry meaning
 _LETTER_TAGS = frozenset({"<font>", "<wide>", "<narrow>", "<compat>", "<isolated>", "<initial>", "<medial>", "<final>"})
+_DOUBLE_QUOTES = '"“”„‟«»'
 _LONG_DASHES = "—―⸺"
 
 
@@ -197,7 +198,8 @@ class Normaliser:
         draft = draft.replace(_TYPED_QUOTES, lambda match: f'"{match[match.lastindex or 0]}"')
         if "‘" in self._replacements:
             quotes = _SINGLE_QUOTES.finditer(draft.text)
-            draft = draft.edit((at, at + 1, "'") for quote in quotes for at in (quote.start(), quote.end() - 1))
+            marks = ((quote, "'" if _is_within_quotation(draft.text, quote.start()) else '"') for quote in quotes)
+            draft = draft.edit((at, at + 1, mark) for one, mark in marks for at in (one.start(), one.end() - 1))
         draft = draft.edit((*quote.span(1), "'") for quote in _TYPED_APOSTROPHE.finditer(draft.text))
         if self._is_german:
             draft = draft.replace(_GENDER_FORMS, _without_gender_form)
@@ -215,6 +217,11 @@ class Normaliser:
             return match[0]
         new = self._replacements[match[0]]
         return f" {new} " if match[0] in _LONG_DASHES and len(around) == 2 and around.isalpha() else new
+
+
+def _is_within_quotation(text: str, place: int) -> bool:
+    """Return whether a double quotation mark is open at a place, where single marks are those of a quotation within."""
+    return sum(map(text[:place].count, _DOUBLE_QUOTES)) % 2 == 1
 
 
 def _without_gender_form(match: re.Match[str]) -> str:

@@ -49,7 +49,8 @@ _EMPHASIS = re.compile(
     r"((?<!\w)(?:[*_]{1,3}|'{3})(?=\w)|(?<!\S)\*?\.\*)"
     rf"|(?<=\S)(?:[*_~]{{1,3}}|'{{3}}|(?:\[/(?:{BBCODE})\]){{1,3}})(?=\s|\Z)"
 )
-_EMPHASIS_SIGNS, _ASCII_QUOTES = frozenset("*_~["), str.maketrans("＂＇", "\"'")
+_EMPHASIS_SIGNS, _ASCII_QUOTES = frozenset("*_~["), str.maketrans("＂＇‹›‚", "\"'«»„")
+_CLOSING_QUOTE = re.compile("(?<=[.!?])[‘‛](?!\\w)")  # of German, as in ‚Ja.‘
 _AFTER_EMOJI = re.compile(  # before a capital, or several of them
     rf"(?<=[^\W_])\s(?:(?!{_HEART})(?:\d\ufe0f?\u20e3|[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*)\s+(?=[A-ZÀ-ÖØ-Þ])"
     rf"|(?:[{_EMOJI}]\ufe0f?){{2,}}\s+(?=[^\W\d_]))"
@@ -270,7 +271,8 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     normalised = normalise_text(paragraph)
     plain = normalised.text
     if not plain.isascii():
-        plain = plain_spaces(plain).translate(_ASCII_QUOTES).encode("utf-8", "replace").decode()
+        plain = _CLOSING_QUOTE.sub("“", plain_spaces(plain).translate(_ASCII_QUOTES))
+        plain = plain.encode("utf-8", "replace").decode()
     if "'''" in plain or not _EMPHASIS_SIGNS.isdisjoint(plain):
         plain = _EMPHASIS.sub(lambda mark: ("/" if mark[1] else " ") * len(mark[0]), plain)
     try:

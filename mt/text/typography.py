@@ -38,6 +38,8 @@ _SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({NUMBER})")
 _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[ .,]\d{3})+(?!\d)")  # also 1.234 567
+_OUTER_QUOTATION = re.compile("«[^»]*»|“([^“”«»]*)”")
+_HALF_GERMAN_QUOTE = re.compile("(?<=„)([^„“”]+)”")
 _TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["spacing"].values()
 )
@@ -135,8 +137,15 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
 
 
 def space_guillemets(source: str, translation: str, language: str) -> str:
-    """Return a French translation with spaces inside its guillemets, unless the source has some without."""
-    if primary_language(language) != "fr" or "«" not in translation or _TIGHT_GUILLEMET.search(source):
+    """Return a French translation with spaces inside its guillemets, unless the source and it have some without.
+
+    Guillemets replace other marks of quotations that are not within guillemets.
+    """
+    if primary_language(language) != "fr" or "«" not in translation:
+        return translation
+    if "“" in translation:
+        translation = _OUTER_QUOTATION.sub(lambda quoted: f"«{quoted[1]}»" if quoted[1] else quoted[0], translation)
+    if _TIGHT_GUILLEMET.search(source) and "« " not in translation:
         return translation
     return _TIGHT_GUILLEMET.sub(" ", translation)
 
@@ -157,7 +166,9 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     for literal in _LITERAL.findall(source) if "'{" in source else ():
         quoted = rf"[„“\"'«‘] ?{re.escape(literal)} ?[“”\"'»’]"
         translation = f"'{literal}'".join(re.split(quoted, translation))
-    translation = _SPACED_GERMAN_QUOTE.sub("", translation) if "„" in translation else translation
+    if "„" in translation:
+        translation = _SPACED_GERMAN_QUOTE.sub("", translation)
+        translation = _HALF_GERMAN_QUOTE.sub(r"\1“", translation) if "“" in translation else translation
     if "- " in translation and "- " not in source:
         translation = _DIVIDED_COMPOUND.sub(r"\1-", _HYPHEN_AT_CODE.sub(" ", translation))
     if _SPACED_DASH.search(source) and not _DASH_AT_WORD.search(source):

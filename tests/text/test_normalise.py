@@ -84,9 +84,10 @@ GERMAN = {
     "a comparison at the beginning of a line": ("wenn x\n> 5, dann", "wenn x > 5, dann"),
 }
 CLOSEST = {
-    "single quotes": ("don‘t ‚a‘ ‹b› ´c ‘it’s so’", "don’t 'a' 'b' 'c 'it’s so'"),
+    "single quotes": ("don‘t ‚a‘ ›b‹ ´c ‘it’s so’ ‛d’ ‘‘e’’", 'don’t "a" "b" \'c "it’s so" "d" "e"'),
+    "single quotes within others": ("“a ‘b’ c” ‘d’", "“a 'b' c“ \"d\""),
     "arrow": ("more ›", "more ›"),
-    "double quotes": ("”a“ «b» ‟c„", "“a“ “b“ “c„"),
+    "double quotes": ("”a“ «b» ‟c„ ❝d❞", "“a“ “b“ “c„ “d“"),
     "hyphens": ("e\u2011mail a\u2010b 3\u22122", "e-mail a-b 3-2"),
     "dashes": ("a — b ‒ c ― d – e", "a – b – c – d – e"),
     "dashes between words": ("so—or 3—4", "so – or 3–4"),

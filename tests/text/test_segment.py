@@ -84,6 +84,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("de", "⟨Er wohnt im 3. Stock, die 2. Auflage endet am 30. September, ja.⟩ ⟨Es waren 15.⟩ ⟨Dann ging er.⟩"),
         ("de", "⟨Das ist z.B. gut.⟩ ⟨Dr. Müller kam am 3. Mai.⟩"),
         ("en", "⟨He said: ＂It runs.＂⟩ ⟨It runs.⟩"),
+        ("de", "⟨‹Nein.›⟩ ⟨Er ging.⟩ ⟨›Oh.‹⟩ ⟨Er kam.⟩ ⟨‚Ja.‘⟩ ⟨Er ging.⟩ ⟨‚So?‘⟩"),
         ("zh", "⟨你好。⟩⟨世界！⟩⟨再见⟩"),
         ("zh-Hant", "⟨你好。⟩⟨世界！⟩⟨再見⟩"),
         ("fr", "⟨2 c. à s. d'huile⟩\n⟨Ajoutez 2 c. à café de sel.⟩ ⟨Mélangez.⟩"),

@@ -20,7 +20,7 @@ from mt.text.segment import BBCODE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
 from mt.text.word_tables import read_tables
 
-_TAG, _MARK, _FIRST_MARK, _SINGLE_QUOTED, _ANGLE, MESSAGE, _NO_TRANSLATION, _NO_BREAK_SPACE = (
+_TAG, _MARK, _FIRST_MARK, _ANGLE, MESSAGE, _NO_TRANSLATION, _NO_BREAK_SPACE = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["strings"].values()
 )
 _MARKS = re.compile(
@@ -95,9 +95,7 @@ def _find_marks(text: str) -> list[re.Match[str]]:
 
 
 def inner_range(sentence: str) -> Range:
-    """Return the range of a sentence without single quotes, or marks of emphasis, around it or several sentences."""
-    if quoted := _SINGLE_QUOTED.fullmatch(sentence):
-        return quoted.span(1)
+    """Return the range of a sentence without marks of emphasis around it or several sentences."""
     first = _FIRST_MARK.match(sentence)
     last = _LAST_MARK.search(sentence) if sentence[-1:] in _LAST_SIGNS else None
     opening, closing = first[0] if first else "", last[0] if last else ""

@@ -17,7 +17,13 @@ _UNSPACED = re.compile(
     f"{OBJECTS}]"
 )
 _NUMBER = re.compile(r"\d+")
-_ALIKE_WORDS = ("not nicht pas", "never nie niemals jamais", "always immer toujours", "very sehr très", "only nur seulement")
+_ALIKE_WORDS = (
+    "not nicht pas",
+    "never nie niemals jamais",
+    "always immer toujours",
+    "very sehr très",
+    "only nur seulement",
+)
 _SAME_WORDS = {word: words for words in _ALIKE_WORDS for word in words.split()}  # often emphasised, and linked badly
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
 _CLAUSE_ENDS = frozenset(".,;:!?")

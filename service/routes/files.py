@@ -92,7 +92,7 @@ def file_url(request: Request, name: str) -> str:
 @router.get("/download_file/{name}", response_class=StreamingResponse, dependencies=[AddressAdmission])
 async def download_file(name: str, services: ServicesDependency) -> StreamingResponse:
     """Download a translated file."""
-    content = await services.documents.find(name)
-    headers = attachment(content.name) | {"Content-Length": str(content.size)}
-    parts = services.documents.parts(content)
+    file = await services.documents.find(name)
+    headers = attachment(file.name) | {"Content-Length": str(file.size)}
+    parts = services.documents.parts(file)
     return StreamingResponse(parts, media_type="application/octet-stream", headers=headers)

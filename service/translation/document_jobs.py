@@ -4,7 +4,6 @@ If the database is a file, documents survive a restart of the service, and unfin
 """
 
 import asyncio
-import hmac
 import json
 import secrets
 import sqlite3
@@ -36,7 +35,7 @@ from service.errors import (
     shorten,
 )
 from service.translation.coroutines import when_admitted
-from service.translation.document_store import DOCUMENT_BYTES, UNFINISHED, make_room
+from service.translation.document_store import DOCUMENT_BYTES, UNFINISHED, StoredDocument, make_room, read_document
 from service.translation.documents import OpenedDocument
 from service.translation.jobs import Job
 
@@ -71,22 +70,6 @@ class DocumentCredentials:
 
     id: str
     key: str
-
-
-@dataclass(frozen=True)
-class DocumentState:
-    """State of a document. `done` is True after success, and `error` is the message of a failure (otherwise "")."""
-
-    id: str
-    name: str
-    characters: int
-    done: bool
-    error: str
-
-    @property
-    def settled(self) -> bool:
-        """True if the translation has finished or failed."""
-        return self.done or bool(self.error)
 
 
 TranslateDocument = Callable[[str, bytes, Job], Awaitable[bytes]]
@@ -175,17 +158,17 @@ class DocumentJobs:
         self._begin(credentials.id, job.caller, len(opened.content))
         return credentials
 
-    async def find(self, owner: str, credentials: DocumentCredentials, wait_seconds: float = 0.0) -> DocumentState:
-        """Return the state of a document, after waiting at most `wait_seconds` seconds for its translation to end.
+    async def find(self, owner: str, credentials: DocumentCredentials, wait_seconds: float = 0.0) -> StoredDocument:
+        """Return a document, after waiting at most `wait_seconds` seconds for its translation to end.
 
         Raises: NotFound if the id, the key or the owner is wrong.
         """
-        task = self._tasks.get(credentials.id)  # before the state is read, because the task may end meanwhile
-        state = await self._state(owner, credentials)
-        if state.settled or task is None or not wait_seconds:
-            return state
+        task = self._tasks.get(credentials.id)  # before the document is read, because the task may end meanwhile
+        document = await self._read(owner, credentials)
+        if document.settled or task is None or not wait_seconds:
+            return document
         await asyncio.wait([task], timeout=wait_seconds)
-        return await self._state(owner, credentials)
+        return await self._read(owner, credentials)
 
     async def remove(self, id: str) -> None:
         """Let a document expire after FETCHED_SECONDS. Call this when the document has been sent to the client."""
@@ -193,16 +176,13 @@ class DocumentJobs:
         update = "UPDATE documents SET fetched = ?, expires = min(expires, ?) WHERE id = ? AND fetched IS NULL"
         await self._database.write(lambda connection: connection.execute(update, (now, now + FETCHED_SECONDS, id)))
 
-    async def _state(self, owner: str, credentials: DocumentCredentials) -> DocumentState:
-        def read(connection: sqlite3.Connection) -> DocumentState:
-            query = "SELECT owner, digest, name, characters, done, error FROM documents WHERE id = ? AND expires > ?"
-            row = connection.execute(query, (credentials.id, time.time())).fetchone()
-            if row is None or row[0] != owner or not hmac.compare_digest(row[1], _digest(credentials.key)):
-                problem = f"There is no document {shorten(credentials.id)} with this key"
-                raise NotFound(f"{problem}; documents are deleted once fetched or expired")
-            return DocumentState(credentials.id, row[2], row[3], bool(row[4]), row[5])
-
-        return await self._database.read(read, owner)
+    async def _read(self, owner: str, credentials: DocumentCredentials) -> StoredDocument:
+        id, digest = credentials.id, _digest(credentials.key)
+        document = await self._database.read(lambda connection: read_document(connection, id, digest), owner)
+        if document is None or document.owner != owner:
+            problem = f"There is no document {shorten(id)} with this key"
+            raise NotFound(f"{problem}; documents are deleted once fetched or expired")
+        return document
 
     def _make_room(self, connection: sqlite3.Connection, caller: str, size: int) -> None:
         """Check that a new document of `size` bytes may be stored. Delete finished documents until it fits.

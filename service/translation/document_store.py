@@ -4,6 +4,7 @@ If the database is a file, documents survive a restart of the service. Contents 
 takes little memory.
 """
 
+import hmac
 import sqlite3
 import time
 import unicodedata
@@ -20,18 +21,29 @@ DOCUMENT_BYTES = 20_000  # bytes that a document takes at most besides its conte
 FILE_BYTES = 4096  # bytes that a translated file takes at most besides its content
 PART_BYTES = 131_072  # part of a content that is read at a time; SQLite finds a later part more slowly
 MAX_NAME = 100  # characters of the name of a file
+NO_KEY = b""  # in place of the digest of a key
 UNFINISHED = "NOT done AND error = ''"
+_COLUMNS = "number, id, owner, name, length(content), characters, error, done"
 _FINISHED = f"SELECT id, owner, bytes FROM documents WHERE NOT ({UNFINISHED}) ORDER BY fetched IS NULL, created"
 
 
 @dataclass(frozen=True)
-class StoredContent:
-    """A content that can be downloaded: its document, the name of its file, and its size in bytes."""
+class StoredDocument:
+    """A document without its content. `done` is true after success, and `error` is the message of a failure or ""."""
 
-    number: int
+    number: int  # key in the database; `id` is for callers
     id: str
+    owner: str
     name: str
-    size: int
+    size: int  # of the content, in bytes
+    characters: int
+    error: str
+    done: bool
+
+    @property
+    def settled(self) -> bool:
+        """True if the translation has finished or failed."""
+        return self.done or bool(self.error)
 
 
 class DocumentStore:
@@ -60,34 +72,35 @@ class DocumentStore:
         await self._database.write(write, owner)
         return stored
 
-    async def find(self, id: str, has_key: bool = False) -> StoredContent:
-        """Return the content of a finished document; `has_key` tells whether the caller has shown its document key.
+    async def find(self, id: str) -> StoredDocument:
+        """Return a translated file. Raises: NotFound if there is none; uploaded documents need their key."""
+        document = await self._database.read(lambda connection: read_document(connection, id, NO_KEY))
+        if document is None:
+            raise NotFound(f"There is no file {shorten(id)}; files are deleted after a while")
+        return document
 
-        Raises: NotFound if it is deleted or unfinished, or needs a key, as those of DeepL's API do.
-        """
-
-        def read(connection: sqlite3.Connection) -> StoredContent:
-            query = "SELECT number, id, name, length(content) FROM documents WHERE id = ? AND done AND expires > ? "
-            row = connection.execute(f"{query} AND (? OR digest = x'')", (id, time.time(), has_key)).fetchone()
-            if row is None:
-                raise NotFound(f"There is no file {shorten(id)}; files are deleted after a while")
-            return StoredContent(*row)
-
-        return await self._database.read(read)
-
-    async def parts(self, content: StoredContent) -> AsyncIterator[bytes]:
-        """Yield a content in parts of PART_BYTES. Raises: NotFound if it is deleted meanwhile."""
-        for begin in range(0, content.size, PART_BYTES):
+    async def parts(self, document: StoredDocument) -> AsyncIterator[bytes]:
+        """Yield the content of a document in parts of PART_BYTES. Raises: NotFound if it is deleted meanwhile."""
+        for begin in range(0, document.size, PART_BYTES):
 
             def read(connection: sqlite3.Connection, begin: int = begin) -> bytes:
                 query = "SELECT 1 FROM documents WHERE number = ? AND id = ?"
-                if connection.execute(query, (content.number, content.id)).fetchone() is None:
+                if connection.execute(query, (document.number, document.id)).fetchone() is None:
                     raise NotFound("The file has been deleted")
-                with connection.blobopen("documents", "content", content.number, readonly=True) as blob:
+                with connection.blobopen("documents", "content", document.number, readonly=True) as blob:
                     blob.seek(begin)
                     return blob.read(PART_BYTES)
 
             yield await self._database.read(read)
+
+
+def read_document(connection: sqlite3.Connection, id: str, digest: bytes) -> StoredDocument | None:
+    """Return the document with this id if `digest` is that of its key, or NO_KEY and it has no key; None otherwise."""
+    query = f"SELECT digest, {_COLUMNS} FROM documents WHERE id = ? AND expires > ?"
+    row = connection.execute(query, (id, time.time())).fetchone()
+    if row is None or not hmac.compare_digest(digest, row[0]):
+        return None
+    return StoredDocument(*(*row[1:-1], bool(row[-1])))
 
 
 def make_room(connection: sqlite3.Connection, size: int, limit: int) -> None:

@@ -107,12 +107,11 @@ async def result(
         raise InvalidRequest.listing(f"the document could not be translated: {document.error}")
     if not document.done:
         raise NotReady
-    content = await services.documents.find(document.id, has_key=True)
-    parts = services.documents.parts(content)
+    parts = services.documents.parts(document)
     return StreamingResponse(
         until_sent(parts, request, partial(document_jobs.remove, document.id)),
         media_type="application/octet-stream",
-        headers=attachment(translated_name(document.name)) | {"Content-Length": str(content.size)},
+        headers=attachment(translated_name(document.name)) | {"Content-Length": str(document.size)},
     )
 
 

@@ -18,7 +18,7 @@ from service import errors
 from service.access.database import Database
 from service.translation import document_jobs as module
 from service.translation.coroutines import WorkThreads
-from service.translation.document_store import DOCUMENT_BYTES, DocumentStore
+from service.translation.document_store import DOCUMENT_BYTES, DocumentStore, StoredDocument
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Job
 from tests.service.conftest import PassTime
@@ -56,11 +56,9 @@ async def opened(text: str = TEXT) -> OpenedDocument:
     return await documents.open(Job((), "en", "de", caller="key:a"), "a.txt", text.encode())
 
 
-async def content(path: Path, id: str) -> bytes:
-    """Return the content of a finished document."""
+async def content(path: Path, document: StoredDocument) -> bytes:
     with Database.open(path) as database:
-        store = DocumentStore(database, 10**9, 60)
-        return b"".join([part async for part in store.parts(await store.find(id, has_key=True))])
+        return b"".join([part async for part in DocumentStore(database, 10**9, 60).parts(document)])
 
 
 @pytest.fixture
@@ -105,15 +103,15 @@ async def test_what_was_not_done_is_begun_anew_and_the_rest_is_there(path: Path,
         for handle, translation in zip(handles, (b"A DOG.", b"TWO."), strict=True):
             found = await document_jobs.find("key:a", handle, wait_seconds=60.0)
             assert (found.done, found.error, found.name, found.characters) == (True, "", "a.txt", len(translation))
-            assert await content(path, handle.id) == translation
+            assert await content(path, found) == translation
         assert [job == JOB for job in free.jobs] == [True, True]
     async with lived(path, unused) as document_jobs:
-        assert (await document_jobs.find("key:a", handles[1])).done
         await document_jobs.remove(handles[1].id)
-        assert await content(path, handles[1].id) == b"TWO."  # the client may not have received it
+        found = await document_jobs.find("key:a", handles[1])  # the client may not have received it
+        assert found.done and await content(path, found) == b"TWO."
         pass_time(module.FETCHED_SECONDS)
         with pytest.raises(errors.NotFound):
-            await content(path, handles[1].id)
+            await document_jobs.find("key:a", handles[1])
         assert (await document_jobs.find("key:a", handles[0])).done
     assert not unused.jobs and not stuck.given_back and not free.given_back
 

@@ -1,4 +1,7 @@
-"""Logs on stderr. They contain ids, counts, times and lines of code, never text that a client sent."""
+"""Logs on stderr. They contain ids, counts, times and lines of code, never text that a client sent.
+
+docs/reference/log-events.md describes the events.
+"""
 
 import json
 import logging
@@ -17,51 +20,6 @@ from structlog.typing import EventDict, Processor
 
 QUEUED_LINES = 5_000  # about 2 MB
 FLUSH_SECONDS = 1.0  # longest wait at the end for a reader of stderr
-
-LOG_EVENTS = {
-    "clients may choose their address": "The setting trusted_proxies is * or a large network; clients can then evade "
-    "rate limits by address (networks).",
-    "database failed": "The database could not be read or written; requests that need it get 503 or 507 (problem).",
-    "failed": "A request failed because of a defect and was answered with 500 (location, request_id).",
-    "heading in the glossary is no term": "The first row of the operator's glossary names no languages and is left out "
-    "(path, line, heading).",
-    "installing a model": "A model of the Hugging Face hub is downloaded and converted (model, directory).",
-    "listening": "The service accepts connections (host, port).",
-    "log lines dropped": "stderr was not read in time (lines).",
-    "model loaded": "The workers of a model are ready (model, version, devices).",
-    "model loaded on demand": "A request needed a model that was not in memory (model, seconds).",
-    "model unloaded": "A replaced model has finished its requests (model, version), or a model made room for another "
-    "(model, reason).",
-    "the folder of models is empty: the starter model is served; put models there, then reload": "The folder of the "
-    "setting models, such as a new volume, has no file (folder).",
-    "new database created": "The file of the setting database did not exist (path).",
-    "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
-    "no model translates the languages of glossary terms": "Some terms never apply (path, line, direction).",
-    "no key is valid: every request will be refused": "The setting require_key is set (path).",
-    "no key is required": "The service listens beyond this machine without require_key: every machine that reaches it "
-    "may translate (host).",
-    "no model is named: the starter model is served": "Neither model nor models is set; this model is for trying out.",
-    "not answered in time": "The grace period ended before all requests were answered (requests); they have 5 s more.",
-    "parser did not start": "No process of a document library could be started (problem).",
-    "parser failed": "A document library raised an unexpected exception in its process (location).",
-    "parser killed": "A process of a document library was killed from outside; its operation is run once more "
-    "(operation).",
-    "parsing limit exceeded": "A document or markup exceeded a limit of time or memory (operation).",
-    "reload refused": "New models cannot be used; the old models stay in use (problem).",
-    "reloaded": "The new models are in use (models), and the glossary of the page as it is now.",
-    "reloading": "A reload has begun, by SIGHUP or POST /admin/reload.",
-    "request": "A request was answered (method, route, status, milliseconds, caller, the code of an error, characters, "
-    "models, and times of phases).",
-    "segments not translated": "Segments of a document could not be translated and stay unchanged (failed, segments).",
-    "stopped": "The service has ended (texts, decoder_steps).",
-    "stopping": "SIGTERM or SIGINT was received; new work is refused from now on (requests).",
-    "usage lost": "The last charges and refunds of keys could not be written to the database (characters, keys).",
-    "worker died": "A worker ended unexpectedly; its texts are translated again (model, problem, texts, isolated).",
-    "worker hangs": "A worker hangs and is restarted (seconds_without_heartbeat, seconds_without_step).",
-    "worker not started": "A worker could not load its model (attempts, problem).",
-    "worker restarted": "A worker has loaded its model again (restarts).",
-}
-"""Meaning and fields of every log event, for the reference page."""
 
 
 class Phase(StrEnum):

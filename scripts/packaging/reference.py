@@ -25,7 +25,6 @@ from mt.languages import DirectionSet, language_name, spellings
 from service.app import create_app
 from service.errors import ServiceError
 from service.languages import TranslationRoutes
-from service.logs import LOG_EVENTS
 from service.metrics import ALL_METRICS, METRIC_PREFIX
 from service.routes.deepl.language_codes import source_code, target_codes
 from service.settings import Settings, option, variable
@@ -213,7 +212,7 @@ def http_page() -> str:
 
 
 def metrics_page() -> str:
-    """Return the page of Prometheus metrics and log events."""
+    """Return the page of Prometheus metrics."""
     metrics: TableRows = [
         (
             f"`{METRIC_PREFIX}{info.name}{'_total' if info.kind == 'counter' else ''}`",
@@ -223,15 +222,12 @@ def metrics_page() -> str:
         )
         for info in ALL_METRICS
     ]
-    events: TableRows = [(f"`{event}`", meaning) for event, meaning in LOG_EVENTS.items()]
     return "\n\n".join(
         [
-            "# Metrics and log events",
+            "# Metrics",
             NOTE,
             "`GET /metrics` answers in the text format of Prometheus.",
             markdown_table(("metric", "type", "labels", "meaning"), metrics),
-            "Log lines have an `event`, a `level`, a `timestamp` and the fields in brackets.",
-            markdown_table(("event", "meaning"), events),
         ]
     )
 

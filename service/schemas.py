@@ -322,22 +322,6 @@ def _detected_language(answer: Answer) -> DetectedLanguage:
 class TranslateResponse(TargetResponse):
     """Answer for `target`. If the request has `targets`, `translations` has the answer for each of them."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"translatedText": "Wo ist der Bahnhof?"},
-                {
-                    "translatedText": ["Guten Morgen.", "Danke."],
-                    "detectedLanguage": [
-                        {"confidence": 98.7, "language": "en"},
-                        {"confidence": 95.2, "language": "en"},
-                    ],
-                    "alternatives": [["Morgen.", "Einen guten Morgen."], ["Danke schön.", "Vielen Dank."]],
-                },
-            ]
-        }
-    )
-
     translations: dict[str, TargetResponse] | None = None
 
 

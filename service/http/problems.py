@@ -15,7 +15,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
@@ -33,22 +33,6 @@ _LENGTHS = {"too_short": "must have at least {min_length} item", "too_long": "mu
 
 class Problem(BaseModel):
     """Body of every error."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "type": "about:blank",
-                "title": "Bad Request",
-                "status": 400,
-                "detail": "Invalid request: missing q parameter",
-                "instance": "/translate",
-                "code": "invalid_request",
-                "request_id": "5f0c7ad1b6f94d5f8f6f4b3b1c1b8a55",
-                "error": "Invalid request: missing q parameter",
-                "message": "Invalid request: missing q parameter",
-            }
-        }
-    )
 
     type: str
     title: str

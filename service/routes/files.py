@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mt.data.translation_memory import write_tmx
 from mt.text.documents import SUFFIXES, translated_name
@@ -27,10 +27,6 @@ router = APIRouter(tags=["translation"])
 
 class TranslatedFile(BaseModel):
     """Addresses of the translated file and of its sentences. The files are deleted after `file_retention_seconds`."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"example": {"translatedFileUrl": "http://localhost:8000/download_file/8JtY.letter_de.txt"}}
-    )
 
     translatedFileUrl: str
     tmxUrl: str | None = Field(None, description="TMX file with the sentences; only with `tmx`.")

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from mt.languages import language_name, native_name
 from service.languages import TranslationRoutes
@@ -14,10 +14,6 @@ router = APIRouter(tags=["translation"])
 
 class LanguageInfo(BaseModel):
     """A language, and the languages into which it can be translated, directly or through a pivot."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"example": {"code": "en", "name": "English", "native_name": "English", "targets": ["de"]}}
-    )
 
     code: str
     name: str

@@ -48,20 +48,7 @@ MemoryBody = Annotated[MemoryRequest, Depends(BodyReader(MemoryRequest, MULTIPAR
 class MemoryInfo(BaseModel):
     """A translation memory, without its units."""
 
-    model_config = ConfigDict(
-        from_attributes=True,
-        json_schema_extra={
-            "example": {
-                "id": "1f0c7ad1-b6f9-4d5f-8f6f-4b3b1c1b8a55",
-                "name": "handbook",
-                "source": "en",
-                "target": "de",
-                "units": 1200,
-                "created": 1790000000.0,
-                "updated": 1790000000.0,
-            }
-        },
-    )
+    model_config = ConfigDict(from_attributes=True)
 
     id: str
     name: str

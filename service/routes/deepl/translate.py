@@ -102,12 +102,6 @@ class TranslatedText(BaseModel):
 class TranslateResult(BaseModel):
     """A translation of each text, in the order of the texts."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {"translations": [{"detected_source_language": "EN", "text": "Wo ist der Bahnhof?"}]}
-        }
-    )
-
     translations: list[TranslatedText]
 
 

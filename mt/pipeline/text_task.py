@@ -282,10 +282,10 @@ class TextPlanner(SentenceTranslator):
         if before:
             yield TextPart(before, kept=True)
         protects = self.protect or bool(kept)
-        if protects and self._is_untranslatable(text, kept):
-            yield TextPart(text, kept=True, kept_ranges=kept)
-        elif self._fits(text, kept):
-            yield TextPart(text, kept=False, kept_ranges=kept)
+        is_kept = protects and self._is_untranslatable(text, kept)
+        yield None
+        if is_kept or self._fits(text, kept):
+            yield TextPart(text, is_kept, kept_ranges=kept)
         else:
             yield None
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]

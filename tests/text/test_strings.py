@@ -4,6 +4,7 @@ import pytest
 
 from mt.text.markup import strings
 from mt.text.markup.strings import find_tags, has_unusual_marks, keeps_marks, read_marked_sentence
+from mt.text.segment import LONGEST_SENTENCE
 
 WITHOUT_TAGS = [
     *("a < b and c > d", "I <3 you", "<anna@example.org>", "x<y and y>z", "List<String> x", "vector<p>", "a<b>c"),
@@ -149,6 +150,16 @@ def test_sentences_of_texts_with_tags(marked: str) -> None:
     parts = list(strings.split_marked_text(text, "en"))
     assert [part.text for part in parts if not part.kept] == re.findall("⟨(.*?)⟩", marked, re.DOTALL)
     assert "".join(part.text for part in parts) == text
+
+
+@pytest.mark.parametrize("unit", ["<b>a</b> ", "a<br>", "<i></i>", "<b>", "```\na\n```\n", "```\n", "~~~\na\n"])
+def test_steps_of_long_texts_with_tags(unit: str) -> None:
+    """A step gives no long part, and is followed by another within few tags."""
+    text = f"{unit * 3000}dog"
+    parts = list(strings.split_marked_text(text, "en"))
+    assert "".join(part.text for part in parts) == text
+    assert max(len(part.text) for part in parts if not part.kept) <= LONGEST_SENTENCE
+    assert len(parts) > 3000
 
 
 def test_kept_ranges_of_a_sentence_with_tags() -> None:

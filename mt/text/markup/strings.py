@@ -6,6 +6,7 @@ decoded: they are protected in the text, and stay as they are. A tag may be writ
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
@@ -16,7 +17,7 @@ from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
 from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.messages import message_parts
-from mt.text.segment import BBCODE, PAUSE, TextPart, split_text
+from mt.text.segment import BBCODE, LONGEST_SENTENCE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
 from mt.text.word_tables import read_tables
 
@@ -163,7 +164,10 @@ def find_tags(text: str, marks: bool = False) -> list[StringTag]:
 
 def _find_tags(text: str, tags: list[StringTag]) -> Iterator[None]:
     """Append the tags that `find_tags` returns without `marks`. Each step between two values takes a bounded time."""
-    templates = [*_code_blocks(text)]
+    templates = list[TemplateCode]()
+    for block in _code_blocks(text):
+        yield
+        templates += [block] if block else []
     fenced = _bytes_within(text, templates)
     for code in chain(find_templates(text), _message_syntax(text), _metadata_syntax(text)):
         yield
@@ -209,10 +213,11 @@ def _bytes_within(text: str, templates: Sequence[TemplateCode]) -> bytearray:
     return within
 
 
-def _code_blocks(text: str) -> Iterator[TemplateCode]:
-    """Yield the blocks of code between fences as statements."""
+def _code_blocks(text: str) -> Iterator[TemplateCode | None]:
+    """Yield the blocks of code between fences as statements. None is yielded before each step."""
     begin, fence = 0, ""
     for line in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
+        yield None
         if not fence:
             begin, fence = line.start(), line[1]
         elif line[1].startswith(fence) and not line[2].strip():
@@ -257,7 +262,8 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
 
     Tags of blocks, statements of templates, and line breaks after a sentence, before a bullet or, in a table, before a
     capital, are kept parts. Other tags do not affect the ends of sentences: an end tag belongs to the part before it.
-    PAUSE comes after a step that gave no part, so that the time between two parts is bounded.
+    PAUSE comes after a step that gave no part, so that the time between two parts is bounded. A part of more than
+    LONGEST_SENTENCE characters with its tags is cut behind tags.
     """
     tags: list[StringTag] = []
     for _ in _find_tags(text, tags):
@@ -279,11 +285,18 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
         if tag.closes and tag.name not in BLOCKS:
             following[tag.begin] = tag.end
     begin = count = 0
+    cuts = [0, *(tag.end for tag in tags), len(text)]
     for part in split_text("".join(bare), language):
         count += len(part.text)
         stop = ends[count - 1] if count < len(ends) else len(text)
         while stop in following:
             stop = following[stop]
+        while stop - begin > LONGEST_SENTENCE:
+            cut = cuts[max(bisect_right(cuts, begin), bisect_right(cuts, begin + LONGEST_SENTENCE) - 1)]
+            if cut >= stop:
+                break
+            yield replace(part, text=text[begin:cut])
+            begin = cut
         yield replace(part, text=text[begin:stop])
         begin = stop
 

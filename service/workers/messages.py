@@ -19,7 +19,8 @@ from mt.text.fuzzy_match import MemoryMatch
 from mt.text.terms import Terms
 
 CHARACTERS_PER_SENTENCE = 80  # average of typical texts
-MAX_KNOWN_BYTES = 1 << 24  # size of the pickled options that a worker keeps; the latest options are always kept
+MAX_KNOWN_BYTES = 64_000_000  # of the options that a worker keeps; the latest options are always kept
+TERM_BYTES = 1300  # of a term and its entry in the index of terms, which the options keep once it is built
 PART_SENTENCES = 50  # sentences of a translation in one pickle; the service takes about 1 ms to read them
 
 
@@ -240,7 +241,7 @@ class OptionsMemory:
     def __init__(self, limit: int = MAX_KNOWN_BYTES) -> None:
         self._known: LRUCache[bytes, tuple[TranslateOptions | None, int]] = LRUCache(
             limit, lambda known: min(known[1], limit)
-        )  # by digest: (options, or None in the service; size of their pickle)
+        )  # by digest: (options, or None in the service; bytes that they take in the worker)
 
     def pack(self, messages: Sequence[ToWorker]) -> bytes:
         """Pickle messages. The service calls this method."""
@@ -259,7 +260,7 @@ class OptionsMemory:
         options, content = message.options, b""
         if not self._known.get(options.digest):
             content = pickle.dumps(options, pickle.HIGHEST_PROTOCOL)
-            self._known[options.digest] = None, len(content)
+            self._known[options.digest] = None, _size(options, content)
         return message.id, message.text, message.caller, message.report, options.digest, content
 
     def _unpacked(
@@ -267,7 +268,12 @@ class OptionsMemory:
     ) -> Translate:
         """Return the message for which `_packed` has returned these fields."""
         if content:
-            self._known[digest] = pickle.loads(content), len(content)
+            new: TranslateOptions = pickle.loads(content)
+            self._known[digest] = new, _size(new, content)
         options, _ = self._known[digest]
         assert options is not None
         return Translate(id, text, options, caller, report)
+
+
+def _size(options: TranslateOptions, content: bytes) -> int:
+    return len(content) + TERM_BYTES * (len(options.terms.glossary) + len(options.terms.untranslated))

@@ -97,7 +97,7 @@ def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends() -> Non
         return len(data)
 
     assert [send(number) > 1000 for number in (0, 0, 1, 0, 1)] == [True, False, True, False, False]
-    service, worker = (protocol.OptionsMemory(50_000) for _ in range(2))  # about two glossaries
+    service, worker = (protocol.OptionsMemory(3_000_000) for _ in range(2))  # two glossaries of 1.3 MB
     assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
 
 

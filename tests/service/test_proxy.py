@@ -124,7 +124,9 @@ def test_paths_that_the_proxy_keeps_to_itself(proxied: Proxied, path: str, statu
 
 
 def test_metrics_are_for_the_own_network(proxied: Proxied) -> None:
-    assert proxied[1].request("GET", "/translator/metrics", headers=HOST, caller="127.0.0.9").status == 403
+    for path in ("/metrics", "/metrics/", "//metrics", "/metrics%2f", "/x/../metrics"):
+        asked = proxied[1].request("GET", f"/translator{path}", headers=HOST, caller="127.0.0.9")
+        assert asked.status == 403, path
 
 
 def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: Proxied) -> None:

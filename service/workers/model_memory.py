@@ -111,13 +111,16 @@ class ModelMemory:
     async def _load(self, model: WorkerPool) -> None:
         try:
             async with self._one_at_a_time:
+                if not await model.can_load():
+                    return
                 await self._make_room(model)
                 if usage := self._usage.get(model):  # else the model was removed while it waited
                     begun = self._times.clock()
                     await model.load()
                     usage.loaded = self._times.clock()
                     seconds = round(usage.loaded - begun, 3)
-                    structlog.get_logger().info("model loaded on demand", model=model.name, seconds=seconds)
+                    if model.ready:
+                        structlog.get_logger().info("model loaded on demand", model=model.name, seconds=seconds)
         finally:
             self._waiting.discard(model)
 

@@ -10,9 +10,10 @@ from itertools import count
 
 import structlog
 
-from mt.errors import ModelError
+from mt.checkpoint import check_files
+from mt.errors import ModelError, MTError
 from mt.pipeline.results import SentenceReport, Translation
-from service.errors import CannotTranslate, InternalError, UnsupportedLanguage, shorten
+from service.errors import CannotTranslate, InternalError, Unavailable, UnsupportedLanguage, shorten
 from service.workers.messages import (
     ModelSetup,
     OnSentence,
@@ -157,6 +158,19 @@ class WorkerPool:
             self._hand_over()
         elif self.busy:
             self._on_needed(self)
+
+    async def can_load(self) -> bool:
+        """Return whether the files of the model can be read. Otherwise, the requests that wait for the model fail."""
+        try:
+            await asyncio.to_thread(check_files, self.model)
+        except MTError as error:
+            structlog.get_logger().error("worker not started", model=self.name, problem=str(error))
+            for request in list(self.requests):
+                request.fail(
+                    Unavailable(f"The model {self.name} cannot be loaded: its operator finds the reason in the log")
+                )
+            return False
+        return True
 
     async def load(self) -> None:
         """Start the workers again. If a worker does not start, return, and try again in the background."""

@@ -333,6 +333,19 @@ async def test_requests_that_wait_for_their_model_end_before_the_shutdown(
         assert [await waiting] == expected(["The dog."], several_directions)[0]
 
 
+async def test_a_model_on_demand_whose_files_are_gone_is_refused_at_once(
+    small_model: Path, several_directions: Path, tmp_path: Path
+) -> None:
+    gone, control = shutil.copytree(several_directions, tmp_path / "gone"), Control()
+    control.open()
+    sizes = dict.fromkeys((small_model, gone), 1_500_000_000)
+    async with Fleet(plan(small_model, gone, model_memory_mb=2000), sized(control.start, sizes)) as fleet:
+        shutil.rmtree(gone)
+        with pytest.raises(errors.Unavailable, match="The model gone cannot be loaded"):
+            await fleet.translate([SourceText("The dog.")], TranslateOptions(EN_DE, model="gone"), deadline=None)
+        assert loaded_models(fleet) == [small_model.name]
+
+
 async def test_queued_texts_of_an_unloaded_model(
     small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,11 +21,16 @@ class Model:
     memory: int
     events: list[str]
     loaded: bool = False
+    ready: bool = True
+    complete: bool = True  # whether its files are there
     busy: bool = False
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def open(self) -> None:
         await self.load()
+
+    async def can_load(self) -> bool:
+        return self.complete
 
     async def load(self) -> None:
         self.events.append(f"+{self.name}")
@@ -39,8 +44,8 @@ class Model:
 async def run(budget: int | None, sizes: Sequence[int], steps: str, pause: float) -> list[str]:
     """Open models a, b, c of these sizes in this order, take the steps, and return the loads and unloads.
 
-    Steps: `b` and `b/caller` use a model, `b*3` three times; `+b` and `-b` begin and end a request of it; a number lets
-    seconds pass; `?` lets the event loop turn.
+    Steps: `b` and `b/caller` use a model, `b*3` three times; `+b` and `-b` begin and end a request; `lose` removes
+    the files of a, and `forget` closes it; a number lets seconds pass; `?` lets the event loop turn.
     """
     tasks: list[asyncio.Task[None]] = []
     passed = [1000.0]
@@ -59,6 +64,8 @@ async def run(budget: int | None, sizes: Sequence[int], steps: str, pause: float
                 memory.use(models[name[0]], caller)
         elif step == "forget":
             memory.forget(models["a"])
+        elif step == "lose":
+            models["a"].complete = False
         else:
             passed.append(0 if step == "?" else float(step))
             for _ in range(20):
@@ -93,6 +100,7 @@ ROWS: dict[str, tuple[int | None, Sequence[int], str, str]] = {
     "another caller has an equal share of the time": (5, (5, 5), f"b/one a/busy {BUSY - 1}", "-a +b"),
     "but no more": (5, (5, 5), f"b/one a/busy {BUSY - 1} 1", "-a +b -b +a"),
     "a closed model is not loaded": (5, (5, 5), "a forget ?", "-a +b"),
+    "nor is a model whose files are gone, and no other makes room for it": (5, (5, 5), "a/one lose a ?", "-a +b"),
     "nor one that is closed while it waits for memory": (5, (5, 5), f"+b b a ? forget ? {BUSY} ?", "-a +b"),
 }
 

@@ -44,6 +44,7 @@ from mt.text.quotations import (
     has_quotes,
     lost_quotations,
     quote_words,
+    whole_quotation,
     write_quotations,
 )
 from mt.text.segment import TextPart
@@ -58,6 +59,7 @@ LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models r
 _NUMBER_HANDICAP = 0.08
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> ?\()(?P<inner>[^()]+)\)(?P<mark>:?)")
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
+_NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
 _PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
     rf"(?P<name>[^\W\d_][^\d,;:.()]*?) (?=\S*\d)[A-Z\d][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
 )
@@ -87,7 +89,7 @@ async def translate_sentence(
     if not (kept or terms) and (measure := read_measure(sentence, context.source, context.target)):
         contents = await translate_sentence(measure.content, context, is_part=True)
         return tuple(with_text(one, measure.write(one.text)) for one in contents)
-    if divided := _divide_at_label(sentence, context, kept) or _divide_at_phrase(sentence, context, kept):
+    if divided := _divide_at_mark(sentence, context, kept) or _divide_at_phrase(sentence, context, kept):
         return await _translate_parts(divided, context, kept)
     if not (context.options.sample or context.covers(sentence, context.covered_length)):
         fits = partial(context.covers, limit=context.covered_length // 2)
@@ -301,17 +303,22 @@ async def _translate_in_parts(
     return await _translate_parts(parts, context, kept) if sum(not part.kept for part in parts) > 1 else ()
 
 
-def _divide_at_label(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of `Weight: 4.5 kg`, whose label is a phrase or a given name, and of a greeting, otherwise [].
+def _divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
+    """Return the parts of a quotation, a greeting, and `Weight: 4.5 kg`, otherwise [].
 
-    A greeting, such as `Dear {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
+    The label is a phrase, a given name, or a number as in `Fig. 1: Map` and `Q1: Why?`. A greeting, such as `Dear
+    {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
     """
+    if sentence[0] in "“„«" and (quoted := whole_quotation(sentence)):
+        return [TextPart('"', kept=True), TextPart(quoted, kept=False), TextPart('"', kept=True)]
     for mark in ": ", ", ":
         label, _, rest = sentence.partition(mark)
         if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):
             continue
-        is_name = mark == ": " and names.is_given_name(label.rstrip().title())
-        is_known = is_name or context.known_translation(label)
+        numbered = _NUMBERED_LABEL.fullmatch(label) if mark == ": " and rest[0].isupper() else None
+        is_code = bool(numbered and numbered["code"])
+        is_name = is_code or (mark == ": " and names.is_given_name(label.rstrip().title()))
+        is_known = is_name or numbered or context.known_translation(label)
         if not is_known or any(begin < len(label) for begin, _ in kept):
             continue
         colon = " :" if primary_language(context.target) == "fr" else ":"

@@ -31,8 +31,10 @@ _RANGE, _ORDINAL, _FRENCH_TIME, _AMOUNT, _DETERMINER, _ARROW, _END_TAG, _NAME_IN
 _HOURS = "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split()
 HALF_HOUR = re.compile(rf"\bhalb ({'|'.join(_HOURS)})\b")
 _SIGN_OF = {"do": "$", "eu": "€", "pf": "£", "po": "£", "li": "£"}  # by the first letters of the word for a currency
-_SIMPLE, _BEFORE_CAPITAL = ("|".join(patterns) for patterns in read_tables("patterns.toml")["markers"].values())
-_LIST_MARKER = re.compile(rf"(?:(?:{_SIMPLE}|(?:{_BEFORE_CAPITAL})(?=\s+[A-ZÀ-ÖØ-Þ]))\s+){{1,4}}")
+_SIMPLE, _SPEECH, _BEFORE_CAPITAL = (
+    "|".join(patterns) for patterns in read_tables("patterns.toml")["markers"].values()
+)
+_LIST_MARKER = re.compile(rf"(?:(?:{_SIMPLE}|(?:{_BEFORE_CAPITAL})(?=\s+[A-ZÀ-ÖØ-Þ]))\s+){{1,4}}|{_SPEECH}")
 # Languages that write ordinal numbers with a dot, such as "3. Mai"
 _ORDINAL_DOT = frozenset("bg bs cs da de et fi hr hu is lb lt lv mk nb nn no pl sk sl sr tr".split())
 _NUMBERED_LINE = re.compile(r"^[ \t>]*(\d{1,3})\.[ \t]", re.MULTILINE)

@@ -61,6 +61,12 @@ def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -
     return []
 
 
+def whole_quotation(source: str) -> str | None:
+    """Return the words of a source of several words that is one quotation in double marks, otherwise None."""
+    quotation = _QUOTATION.fullmatch(source)
+    return quotation[1] if quotation and " " in quotation[1] else None
+
+
 def is_nested(source: str) -> bool:
     """Return whether a source has a quotation within a quotation, in double marks of two kinds."""
     return _count_pairs(source) == 2 and len(_QUOTATIONS[0].findall(source)) == 1

@@ -69,6 +69,8 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("en", "⟨Log in⟩\n⟨Sign up⟩\n⟨The⟩\n⟨- dog⟩"),
         ("en", "⟨A dog.⟩\\n⟨A cat,⟩\\r\\n\\n⟨A cow!⟩\\n⟨moo⟩"),
         ("zh", "⟨你好。⟩\\n⟨世界⟩"),
+        ("en", r"\n⟨Please wait⟩\r\n\n"),
+        ("en", r"⟨\newline, C:\n⟩"),
         ("en", "⟨I came on Monday.⟩⟨Peter left.⟩"),
         ("en", r"⟨In C:\new and C:\Users\new, use \n or '\n' here⟩"),
         ("en", r"⟨Hello.⟩\n⟨1. Open it.⟩\n⟨- Close⟩"),

@@ -21,7 +21,7 @@ from mt.text.segment import BBCODE, LONGEST_SENTENCE, PAUSE, TextPart, split_tex
 from mt.text.templates import TemplateCode, find_templates
 from mt.text.word_tables import read_tables
 
-_TAG, _MARK, _FIRST_MARK, _ANGLE, MESSAGE, _NO_TRANSLATION, _NO_BREAK_SPACE = (
+_TAG, _MARK, _FIRST_MARK, _BRACKETS, _ANGLE, MESSAGE, _NO_TRANSLATION, _NO_BREAK_SPACE = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["strings"].values()
 )
 _MARKS = re.compile(
@@ -96,13 +96,15 @@ def _find_marks(text: str) -> list[re.Match[str]]:
 
 
 def inner_range(sentence: str) -> Range:
-    """Return the range of a sentence without marks of emphasis around it or several sentences."""
+    """Return the range of a sentence without brackets or marks of emphasis around it or several."""
+    if quoted := _BRACKETS.fullmatch(sentence):
+        return quoted.span(quoted.lastindex or 0)
     first = _FIRST_MARK.match(sentence)
     last = _LAST_MARK.search(sentence) if sentence[-1:] in _LAST_SIGNS else None
     opening, closing = first[0] if first else "", last[0] if last else ""
     begin, end = len(opening), len(sentence) - len(closing)
     if opening == closing:  # a label such as **File** stays: models know these from documentation
-        is_sentence = opening[:1] in ("_", "~") or sentence[end - 1 : end] in tuple(".!?…")
+        is_sentence = opening[:1] in ("_", "~") or " " in sentence
         return (begin, end) if is_sentence and opening not in sentence[begin:end] else (0, len(sentence))
     opens = "_" not in opening and opening not in sentence[begin:] and sentence[begin].isupper()
     closes = "_" not in closing and closing.replace("/", "").rstrip("]") not in sentence[:end]

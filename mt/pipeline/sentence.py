@@ -309,8 +309,9 @@ def _divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Rang
     The label is a phrase, a given name, or a number as in `Fig. 1: Map` and `Q1: Why?`. A greeting, such as `Dear
     {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
     """
-    if sentence[0] in "“„«" and (quoted := whole_quotation(sentence)):
-        return [TextPart('"', kept=True), TextPart(quoted, kept=False), TextPart('"', kept=True)]
+    if quoted := whole_quotation(sentence):
+        mark = TextPart("'" if sentence[0] == "'" else '"', kept=True)
+        return [mark, TextPart(quoted, kept=False), mark]
     for mark in ": ", ", ":
         label, _, rest = sentence.partition(mark)
         if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):

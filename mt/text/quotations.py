@@ -9,6 +9,7 @@ from mt.text.protect import ProtectedSpan
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("patterns.toml")
+_OPENING = frozenset("\"„“«'")
 _QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _MARKS_BESIDE = "".join(sorted(_QUOTES | _SINGLE_QUOTES)) + "’"
 _QUOTATIONS = [*map(re.compile, _TABLES["quotations"].values())]
@@ -25,7 +26,7 @@ _CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
 STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
-_QUOTATION = re.compile(_TABLES["quotation"]["any"])
+_QUOTATION, _WHOLE = (re.compile(_TABLES["quotation"][name]) for name in ("any", "whole"))
 
 
 def has_double_quotes(text: str) -> bool:
@@ -62,9 +63,9 @@ def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -
 
 
 def whole_quotation(source: str) -> str | None:
-    """Return the words of a source of several words that is one quotation in double marks, otherwise None."""
-    quotation = _QUOTATION.fullmatch(source)
-    return quotation[1] if quotation and " " in quotation[1] else None
+    """Return the words of a source of several words that is one quotation, otherwise None."""
+    quotation = _WHOLE.fullmatch(source) if source[:1] in _OPENING and " " in source.strip() else None
+    return quotation[quotation.lastindex or 0] if quotation else None
 
 
 def is_nested(source: str) -> bool:

@@ -21,7 +21,7 @@ from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
-from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
+from mt.text.span_patterns import ARGUMENT, CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
 from mt.text.word_tables import read_tables
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
@@ -226,6 +226,7 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
     end_tags = set(_END_TAG.findall(sentence)) if "</" in sentence else set[str]()
     opening = first.start() if (first := _OPENING.search(sentence)) else len(sentence)
     quotes = counted = 0  # quotation marks before the offset `counted`, without the signs of inches
+    arguments = sorted(set(ARGUMENT.findall(sentence))) if "$1" in sentence else []
     place = 0
     while match := SPAN.search(sentence, place):
         begin, end = match.span()
@@ -247,6 +248,8 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
             if quotes % 2 == 0:  # the mark opens and closes nothing: inches
                 group, end = "exact", end + 1
                 counted = place = end
+        elif group == "number" and match[0] in arguments and int(arguments[-1][1:]) == len(arguments):
+            group = "argument"
         elif group == "number" and (VERSION.search(match[0]) or EXACT.search(match[0])):
             group = "exact"
         elif group == "word":

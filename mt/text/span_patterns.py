@@ -77,10 +77,11 @@ SPAN = re.compile(
     rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
+ARGUMENT = re.compile(_TABLES["argument"])
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
 CODE = re.compile("|".join(read_tables("patterns.toml")["words"]).replace("{letters}", _UNIT_LETTERS))
 PLACEHOLDER = re.compile(
-    rf"[$#%@]?\{{.*\}}|{_FIELD_OF_FORM}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[\[.*\]\]|⟦.*⟧|[{OBJECTS}]+",
+    rf"[$#%@]?\{{.*\}}|{_FIELD_OF_FORM}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[\[.*\]\]|⟦.*⟧|«\w+»|[{OBJECTS}]+",
     re.DOTALL,
 )
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
@@ -95,7 +96,7 @@ HINTS = (  # fast tests, without a match in most sentences without spans
         r"|(?<=et al\.)|(?<=\. cit\.)|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
     ),
     re.compile(
-        "yy|MM|HH|git |feature/|bugfix/|hotfix/|release/|npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "
+        "yy|«\\w|MM|HH|git |feature/|bugfix/|hotfix/|release/|npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "
     ),
     re.compile(r"[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"),
 )

@@ -310,8 +310,8 @@ def _divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Rang
     {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
     """
     if quoted := whole_quotation(sentence):
-        mark = TextPart("'" if sentence[0] == "'" else '"', kept=True)
-        return [mark, TextPart(quoted, kept=False), mark]
+        sign = TextPart("'" if sentence[0] == "'" else '"', kept=True)
+        return [sign, TextPart(quoted, kept=False), sign]
     for mark in ": ", ", ":
         label, _, rest = sentence.partition(mark)
         if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):

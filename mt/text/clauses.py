@@ -12,6 +12,9 @@ AFTER_CLAUSE = re.compile(  # no full stop after a short word, which may be an a
     r"""(?:(?<=[,;:!?…،؛؟।–—])|(?<=\w{4}\.)|(?<=\.{3}))["'”’»)\]]*\s+|(?<=[，、；：。！？])["'”’」』）]*(?=\S)"""
 )
 
+SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
+LIST_SIGN = r"(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]"
+BULLET = re.compile(rf"\s*{LIST_SIGN}")
 _OPEN_LINE = re.compile(  # within a sentence, or a headline
     r"(?i)(?:[,;&/+–-]|(?<!\w)(?:an?|and|are|at|by|for|from|in|is|my|of|on|or|our|the|their|to|was|with|your|aux?|dans|de"
     r"|des|du|en|est|et|la|les?|ou|par|pour|sur|une?|à))\s*\Z"
@@ -50,8 +53,14 @@ def may_lower(word: str, language: str) -> bool:
 
 
 def divides_lines(before: str, after: str, language: str) -> bool:
-    """Return whether a text ends at a line break before a capital, and after a capitalised word unless in en and fr."""
-    last, first = before.split()[-1:], re.match(r"\s*([^\W\d_])(?!(?<=I)\b)", after)
-    if not (last and first and first[1].isupper()) or _OPEN_LINE.search(before):
+    """Return whether a text ends at a line break: behind a sentence or nothing, or before a bullet or a capital.
+
+    Before a capital, the last word is capitalised unless in en and fr, or the next one is no noun.
+    """
+    last, first = before.split()[-1:], re.match(r"\s*(?!I\b)([^\W\d_]+)", after)
+    if not last or SENTENCE_END.search(before) or BULLET.match(after):
+        return True
+    if not (first and first[1][0].isupper()) or _OPEN_LINE.search(before):
         return False
-    return primary_language(language) in ("en", "fr") or not last[0][0].islower()
+    is_free = primary_language(language) in ("en", "fr") or not last[0][0].islower()
+    return is_free or may_lower(first[1], language)

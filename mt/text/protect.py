@@ -21,11 +21,11 @@ from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
-from mt.text.span_patterns import ARGUMENT, CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
+from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
 from mt.text.word_tables import read_tables
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
-_RANGE, _ORDINAL, _FRENCH_TIME, _AMOUNT, _DETERMINER, _ARROW, _END_TAG, _NAME_IN_BRACKETS = (
+_RANGE, _ORDINAL, _FRENCH_TIME, _AMOUNT, _DETERMINER, _ARROW, _ARGUMENT, _END_TAG, _NAME_IN_BRACKETS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["protection"].values()
 )
 _HOURS = "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split()
@@ -226,7 +226,7 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
     end_tags = set(_END_TAG.findall(sentence)) if "</" in sentence else set[str]()
     opening = first.start() if (first := _OPENING.search(sentence)) else len(sentence)
     quotes = counted = 0  # quotation marks before the offset `counted`, without the signs of inches
-    arguments = sorted(set(ARGUMENT.findall(sentence))) if "$1" in sentence else []
+    arguments = sorted(set(_ARGUMENT.findall(sentence))) if "$1" in sentence else []
     place = 0
     while match := SPAN.search(sentence, place):
         begin, end = match.span()

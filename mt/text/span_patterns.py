@@ -77,7 +77,6 @@ SPAN = re.compile(
     rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
-ARGUMENT = re.compile(_TABLES["argument"])
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
 CODE = re.compile("|".join(read_tables("patterns.toml")["words"]).replace("{letters}", _UNIT_LETTERS))
 PLACEHOLDER = re.compile(

@@ -100,6 +100,7 @@ TRANSLATED: dict[str, list[str]] = {
         "|⟨a⟩|⟨b⟩|\n|-|-|\n|⟨one⟩ \\| ⟨two⟩|⟨three⟩ `a \\| b`|\n",
         "A ⟨[dog]→[DOG][dog]⟩ ⟨ran⟩[^1].\n\n[dog]: u\n[^1]: ⟨u→U⟩\n",
         "⟨One⟩.\\\n⟨Two⟩.  \n⟨Three⟩.\n",
+        "⟨**One** dog⟩  \n⟨Two⟩<br>⟨- x⟩\n",
         "> ⟨One.\n> Two.→ONE. TWO.⟩   \n> ⟨Three⟩.  \n> ⟨Four⟩.\n",
         "> [!NOTE]\n> ⟨one⟩\n> [!TIP]- ⟨two⟩\n> ⟨three⟩\n",
         "::::{note} ⟨one⟩\n:class: x\n::::\n",

@@ -88,6 +88,7 @@ def test_emphasis_and_links(marked: str, unusual: bool) -> None:
         ("[It is.]", "It is."),
         *((text, text) for text in ("(Tom) and (Ann)", "[x y](z)", "(dogs)", "'tis 'em")),
         ("**Two dogs**", "Two dogs"),
+        ("**Two Dogs**", "**Two Dogs**"),
         ("Sale ***", "Sale"),
         ("Hello ~*~", "Hello"),
         ("* a *", "* a"),

@@ -10,6 +10,11 @@ def test_other_words_are_quoted() -> None:
     assert quotations.write_quotations("“Save”, « No. » und ‘I am’, „x“ Save", words) == expected
 
 
+def test_whole_quotations() -> None:
+    sources = ("“It is.”", "« It is. »", "'It isn't so.'", '"It is," he said.', "“So”", "'tis 'em x'", '"A" or "B c"')
+    assert [*map(quotations.whole_quotation, sources)] == ["It is.", "It is.", "It isn't so.", None, None, None, None]
+
+
 @pytest.mark.parametrize(
     ("source", "translation", "copied"),
     [

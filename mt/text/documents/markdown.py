@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from mt.errors import DocumentError
+from mt.text.clauses import divides_lines
 from mt.text.documents.base import DocumentOptions, TextDocument, read_text, tag_key
 from mt.text.documents.markdown_syntax import SYNTAX, VALUE, hide_syntax
 from mt.text.documents.markup import with_languages
@@ -35,6 +36,7 @@ _END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _TASK = re.compile(r"\[[ xX]\](?=[ \t])")  # at the beginning of the items of a task list
 _ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")  # of a picture or link before them, in many dialects
 _WORD = re.compile(r"\S")
+_BESIDE = 80  # characters beside a line break that decide whether it ends a text
 _SPECIAL = "\\`*_[]<~"
 
 
@@ -64,7 +66,7 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
                 read_until = end
             continue
         places = lines.find(token.content, token.map[0], read_until)
-        reader = _InlineReader(parser, token, text, places)
+        reader = _InlineReader(parser, token, text, places, options.source_language)
         items = reader.items() if places else None
         if places and items is not None:
             document.keep(text[read_until : places[0]])
@@ -127,13 +129,13 @@ class _Lines:
 class _InlineReader:
     """Reader of the inline items of a block. `places[i]` is the offset in `text` of character i of the block."""
 
-    def __init__(self, parser: MarkdownIt, token: Token, text: str, places: Sequence[int]) -> None:
-        self.parser, self.token, self.text, self.places = parser, token, text, places
+    def __init__(self, parser: MarkdownIt, token: Token, text: str, places: Sequence[int], language: str) -> None:
+        self.parser, self.token, self.text, self.places, self.language = parser, token, text, places, language
         self.at = 0
         self.collected: list[InlineItem[str]] = []
         self.open: list[tuple[int, str]] = []
         self.labels: dict[int, str] = {}  # by index of the item: the end of a link that names its reference
-        self.splits: list[int] = []  # indices of items that begin the definition of a term
+        self.splits: list[int] = []  # indices of items that begin a line or the definition of a term
         self.begin = len(match[0]) if (match := _TASK.match(self.token.content)) else 0
         self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
 
@@ -174,7 +176,7 @@ class _InlineReader:
                 return self._whole(InlineKind.EMPTY, match.end())
             if child.type == "softbreak":
                 return self._whole(InlineKind.TEXT, match.end(), "\n")
-            return self._whole(InlineKind.EMPTY, match.end(), breaks=True)
+            return self._break(match.end())
         if child.type == "code_inline":
             close = re.compile(rf"(?<!`){child.markup}(?!`)").search(content, at + len(child.markup))
             return close is not None and self._whole(InlineKind.KEPT, close.end(), child.content)
@@ -209,9 +211,19 @@ class _InlineReader:
         self.at = end
         return True
 
+    def _break(self, end: int) -> bool:
+        """Append a line break, or end the text there, as in HTML."""
+        content = self.token.content
+        before = content[max(0, self.at - _BESIDE) : self.at].rstrip("*_ ")
+        if not self.open and divides_lines(before, content[end : end + _BESIDE].lstrip("*_ \n"), self.language):
+            self.splits.append(len(self.collected))
+        return self._whole(InlineKind.EMPTY, end, breaks=True)
+
     def _element(self, name: str, end: int) -> bool:
         """Append an element of HTML without text, or a picture."""
-        self._whole(InlineKind.EMPTY, end, breaks=name == "br")
+        if name == "br":
+            return self._break(end)
+        self._whole(InlineKind.EMPTY, end)
         self.collected[-1] = replace(self.collected[-1], stands=HTML.stands_for_word(name))
         return True
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.alignment import is_wide
+from mt.text.clauses import BULLET, SENTENCE_END
 from mt.text.documents.base import LINE, DocumentOptions, TextDocument, check_count, read_text, tag_key, with_locale
 from mt.text.markup import Segment
 from mt.text.markup.inline import END_MARK, InlineItem, InlineKind, decode_nothing
-from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.markup.rendering import escape
 from mt.text.markup.tokens import references
 from mt.text.word_tables import read_tables

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice, pairwise
 
-from mt.text.clauses import divides_lines
+from mt.text.clauses import LIST_SIGN, divides_lines
 from mt.text.markup.attributes import MarkupLanguages, language_attributes, text_attributes
 from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, in_svg, is_marked_as_kept
 from mt.text.markup.inline import (
@@ -27,10 +27,7 @@ from mt.text.markup.tokens import Token, TokenKind, decode, decode_pieces, html_
 from mt.text.templates import find_templates
 
 _HTML_SPACE = " \t\n\f\r"
-SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
-_BULLET = r"(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]"
-BULLET = re.compile(rf"\s*{_BULLET}")
-_LINE_OF_LIST = re.compile(rf"(?<![ \t\f\r])[ \t\f\r]*\n(?=\s{{0,40}}{_BULLET})")
+_LINE_OF_LIST = re.compile(rf"(?<![ \t\f\r])[ \t\f\r]*\n(?=\s{{0,40}}{LIST_SIGN})")
 _SEPARATOR = re.compile(  # of the items of a menu
     r"(?:[»›→>|·•/]|&(?:bull|gt|middot|raquo|rarr|rsaquo|#183|#187|#8250);)(?:(?:\s|&nbsp;)+|\Z)(?=[^\W\d_a-zß-ÿ]|\Z)"
 )
@@ -269,9 +266,8 @@ class TokenReader:
     def _divide(self, parts: tuple[Part, ...], following: str) -> None:
         """Append a line break, or end the text there if the line before it ends one or `following` begins one."""
         before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
-        ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])
-        begins = before is not None and divides_lines(before.text, following, self.languages.source)
-        if ends or begins or BULLET.match(following):
+        line = "" if before is None or before.breaks else before.text
+        if divides_lines(line, following, self.languages.source):
             self._flush()
             self.parts += parts
         else:

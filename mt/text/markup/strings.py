@@ -15,7 +15,6 @@ from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
-from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.messages import message_parts
 from mt.text.segment import BBCODE, LONGEST_SENTENCE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
@@ -104,7 +103,7 @@ def inner_range(sentence: str) -> Range:
     opening, closing = first[0] if first else "", last[0] if last else ""
     begin, end = len(opening), len(sentence) - len(closing)
     if opening == closing:  # a label such as **File** stays: models know these from documentation
-        is_sentence = opening[:1] in ("_", "~") or " " in sentence
+        is_sentence = opening[:1] in ("_", "~") or (" " in sentence and not sentence.istitle())
         return (begin, end) if is_sentence and opening not in sentence[begin:end] else (0, len(sentence))
     opens = "_" not in opening and opening not in sentence[begin:] and sentence[begin].isupper()
     closes = "_" not in closing and closing.replace("/", "").rstrip("]") not in sentence[:end]
@@ -313,10 +312,9 @@ def _sign(tag: StringTag, text: str, language: str) -> str:
         return "\n"
     if tag.name == "br":
         before, after = text[max(0, tag.begin - 20) : tag.begin], text[tag.end : tag.end + 20]
-        divides = not before.strip() or before.endswith(">") or SENTENCE_END.search(before) or BULLET.match(after)
         is_in_table = text.startswith("|", text.rfind("\n", 0, tag.begin) + 1)
-        begins = (is_in_table and after.lstrip()[:1].isupper()) or divides_lines(before, after, language)
-        return "\n" if divides or begins else " "
+        divides = before.endswith(">") or (is_in_table and after.lstrip()[:1].isupper())
+        return "\n" if divides or divides_lines(before, after, language) else " "
     return _OBJECT if tag.partner in (-1, tag.end) else ""
 
 

@@ -4,23 +4,21 @@ If the database is a file, documents survive a restart of the service, and unfin
 """
 
 import asyncio
-import json
 import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from typing import Any, TypeVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import structlog
+from pydantic import TypeAdapter
 
-from mt.text.formality import Formality
-from mt.text.terms import Terms
 from service.access.database import Database, DatabaseWork
 from service.errors import (
     CannotTranslate,
@@ -45,6 +43,7 @@ STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; th
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
 SMALL_BYTES = 100_000  # a document of at most this size waits only for other documents of its caller
 FETCHED_SECONDS = 60.0  # time in which a document can be downloaded again, as the first download may have failed
+STORED_FIELDS = {"texts", "source", "target", "terms", "formality", "memory", "memory_score"}  # of a job
 MAX_ATTEMPTS = 4  # a document fails after the service has ended this many times while translating it
 
 
@@ -331,25 +330,20 @@ def _delete_expired(connection: sqlite3.Connection) -> list[tuple[str, str, floa
     return [(*row[:4], bool(row[4])) for row in deleted]
 
 
+_stored_job = cache(lambda: TypeAdapter(Job))  # takes some milliseconds
+
+
 def job_to_json(job: Job) -> bytes:
     """Return the fields of a document's job, without the caller, as JSON.
 
     The JSON can take megabytes. It is stored as bytes, not as text: SQLite knows the length of bytes without reading
     them.
     """
-    terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
-    memory = {"id": job.memory, "score": job.memory_score}
-    languages = {"source": job.source, "target": job.target, "formality": job.formality}
-    return json.dumps({**languages, "terms": terms, "memory": memory}, ensure_ascii=False).encode()
+    return _stored_job().dump_json(replace(job, texts=()), include=STORED_FIELDS)
 
 
 def _job_from_json(text: bytes, caller: str) -> Job:
-    fields = json.loads(text)
-    glossary = tuple((term, translation) for term, translation in fields["terms"]["glossary"])
-    terms = Terms(glossary, tuple(fields["terms"]["untranslated"]))
-    formality = Formality(fields["formality"]) if fields["formality"] else None
-    job = Job((), fields["source"], fields["target"], terms=terms, formality=formality, caller=caller)
-    return replace(job, memory=fields["memory"]["id"], memory_score=fields["memory"]["score"])
+    return replace(_stored_job().validate_json(text), caller=caller)
 
 
 def _log_failure(location: str) -> None:

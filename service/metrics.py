@@ -31,7 +31,12 @@ class MetricInfo:
     labels: tuple[str, ...] = field(default=(), kw_only=True)
 
 
-REQUESTS = MetricInfo("counter", "requests", "Answered requests.", labels=("route", "method", "status"))
+REQUESTS = MetricInfo(
+    "counter",
+    "requests",
+    "Requests by the status of their answer; 499: the client disconnected, 504: the deadline passed.",
+    labels=("route", "method", "status"),
+)
 CHARACTERS = MetricInfo("counter", "characters", "Characters that were sent for translation.")
 REQUEST_SECONDS = MetricInfo(
     "histogram", "request_seconds", "Time from a request to the end of its answer.", labels=("route",)
@@ -52,8 +57,6 @@ FLEET_METRICS = (
     MetricInfo("gauge", "workers_ready", "Workers that have loaded their model.", "workers_ready"),
     MetricInfo("counter", "texts_finished", "Translated texts.", "finished"),
     MetricInfo("counter", "texts_failed", "Texts that a model could not translate.", "failed"),
-    MetricInfo("counter", "requests_cancelled", "Requests whose client disconnected.", "cancelled"),
-    MetricInfo("counter", "requests_expired", "Requests whose deadline passed.", "expired"),
     MetricInfo("counter", "requests_refused", "Requests refused because the queue was full.", "refused"),
     MetricInfo("counter", "worker_restarts", "Restarts of workers.", "restarts"),
     MetricInfo("counter", "reloads", "Replacements of a model by a new version.", "reloads"),

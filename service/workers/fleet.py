@@ -32,8 +32,6 @@ from service.workers.pool import PendingRequest, TransportFactory, WorkerPool
 from service.workers.served_models import pools_named, preferred_first, served_names, successors_of
 from service.workers.worker import FleetCounts, ProcessTransport, WorkerTimeouts
 
-TIMER_SECONDS = 0.02  # by which two timers of the event loop for the same time may differ
-
 
 @dataclass(kw_only=True)
 class FleetStats(FleetCounts):
@@ -185,7 +183,6 @@ class Fleet:
         latest = accepted + self._settings.request_timeout_seconds
         deadline = latest if deadline is None else min(deadline, latest)
         if deadline <= accepted:
-            self._counts.expired += 1
             raise DeadlineExceeded
         request = PendingRequest(pool, tuple(texts), options, caller, loop.create_future(), on_sentence)
         size = RequestSize(1, len(texts), sum(len(text.text) for text in texts))
@@ -198,13 +195,7 @@ class Fleet:
                     translations = await request.result
                 translated = size.characters
             except TimeoutError:
-                self._counts.expired += 1
                 raise DeadlineExceeded from None
-            except asyncio.CancelledError:
-                is_late = time.monotonic() > deadline - TIMER_SECONDS  # a timer of the caller was first
-                self._counts.expired += is_late
-                self._counts.cancelled += not is_late
-                raise
             finally:
                 request.pool.withdraw(request)
                 busy = self._admission.held.requests > 1

@@ -63,8 +63,6 @@ class FleetCounts:
 
     finished: int = 0  # texts with a translation
     failed: int = 0  # texts that could not be translated
-    cancelled: int = 0  # requests whose client disconnected
-    expired: int = 0  # requests whose deadline passed
     restarts: int = 0  # restarts of workers
     reloads: int = 0  # models that were loaded by a reload
     refused_reloads: int = 0  # reloads that were refused because a model could not be used

@@ -26,7 +26,7 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 COUNTED = (
-    *("requests", "queued", "running", "finished", "failed", "cancelled", "expired", "refused", "restarts"),
+    *("requests", "queued", "running", "finished", "failed", "refused", "restarts"),
     *("reloads", "refused_reloads", "workers", "workers_ready"),
 )
 STATS = FleetStats(

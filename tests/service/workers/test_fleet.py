@@ -399,7 +399,7 @@ async def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: P
         await first[0]
         await ask(fleet, "The river.")
         stats = fleet.stats()
-        assert (stats.expired, stats.finished, stats.requests) == (3, 2, 0)
+        assert (stats.finished, stats.requests) == (2, 0)
         asked = map(Translator.load(small_model, "cpu").request, ("The cat.", "The horse.", "The bridge."))
         assert {request.source for request in asked if request}.isdisjoint(control.scorers[0].sources)
 

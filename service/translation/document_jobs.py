@@ -100,9 +100,7 @@ class DocumentJobs:
         self._translate = translate
         self._refund = refund
         self._tasks: dict[str, asyncio.Task[Any]] = {}
-        self._attempted: set[str] = set()  # ids of documents whose translation has begun
-        self._suspects: list[asyncio.Task[Any]] = []  # of documents that may have ended an earlier process
-        self._one = asyncio.Lock()  # allows one suspect at a time
+        self._alone = asyncio.Lock()  # held for a document that may have ended an earlier process
         self._room = asyncio.Semaphore(MAX_WORKING)
         self._room_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
 
@@ -110,9 +108,10 @@ class DocumentJobs:
     async def open(self) -> AsyncIterator[None]:
         """Translate documents while the context is open, first those that an earlier process has not finished."""
         unfinished = await self._database.write(_unfinished)
-        self._suspects = [self._start(id, self._alone(id)) for id, _, _, attempts in unfinished if attempts]
-        for id, owner, size, attempts in unfinished:
-            if not attempts:
+        for id, owner, size, attempts in sorted(unfinished, key=lambda document: not document[3]):
+            if attempts:
+                self._start(id, self._work_alone(id))
+            else:
                 self._begin(id, owner, size)
         cleanup = asyncio.create_task(self._clean_up())
         try:
@@ -122,8 +121,6 @@ class DocumentJobs:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            with suppress(StorageUnavailable):  # if the database fails, the interrupted attempts count
-                await self._database.write(partial(_undo_attempts, ids=tuple(self._attempted)))
 
     async def put(self, opened: OpenedDocument, job: Job) -> DocumentCredentials:
         """Store a document for `job.caller` and begin to translate it.
@@ -208,19 +205,18 @@ class DocumentJobs:
         rooms = (room_of_owner,) if size <= SMALL_BYTES else (room_of_owner, self._room)
         self._start(id, self._beside_others(id, rooms))
 
-    def _start(self, id: str, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _start(self, id: str, work: Coroutine[Any, Any, Any]) -> None:
         task = self._tasks[id] = asyncio.create_task(work)
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
-        return task
 
-    async def _alone(self, id: str) -> None:
+    async def _work_alone(self, id: str) -> None:
         """Translate a document while no other document is translated: it may have crashed an earlier process."""
-        async with self._one:
+        async with self._alone:
             await self._work(id)
 
     async def _beside_others(self, id: str, rooms: Sequence[asyncio.Semaphore]) -> None:
-        if self._suspects:
-            await asyncio.wait(self._suspects)
+        async with self._alone:  # after those that are translated alone: tasks get the lock in turn
+            pass
         async with AsyncExitStack() as stack:
             for room in rooms:
                 await stack.enter_async_context(room)
@@ -231,10 +227,13 @@ class DocumentJobs:
         task = await self._write(partial(_begin_attempt, id=id))
         if task is None:
             return
-        self._attempted.add(id)
-        content, error = await self._outcome(task)
-        characters = await self._write(lambda connection: _settle(connection, id, content, error))
-        self._attempted.discard(id)
+        try:
+            content, error = await self._outcome(task)
+            characters = await self._write(lambda connection: _settle(connection, id, content, error))
+        except asyncio.CancelledError:  # an orderly end of the service
+            with suppress(StorageUnavailable):  # then the interrupted attempt counts
+                await self._database.write(partial(_undo_attempt, id=id))
+            raise
         if error and characters:
             await self._refund(task.owner, task.created, characters)
 
@@ -266,7 +265,6 @@ class DocumentJobs:
 
     async def _expire(self, caller: str = "") -> None:
         for id, owner, created, characters, undone in await self._database.write(_delete_expired, caller):
-            self._attempted.discard(id)
             if task := self._tasks.get(id):
                 task.cancel()
             if undone:
@@ -304,10 +302,10 @@ def _begin_attempt(connection: sqlite3.Connection, id: str) -> _Task | None:
     return None if row is None else _Task(*row)
 
 
-def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """Undo `_begin_attempt` for the documents `ids`, because an orderly end of the service interrupts them."""
+def _undo_attempt(connection: sqlite3.Connection, id: str) -> None:
+    """Undo `_begin_attempt`."""
     update = f"UPDATE documents SET attempts = attempts - 1 WHERE id = ? AND attempts > 0 AND {UNFINISHED}"
-    connection.executemany(update, [(id,) for id in ids])
+    connection.execute(update, (id,))
 
 
 def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str) -> int:

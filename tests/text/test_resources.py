@@ -28,6 +28,8 @@ ESCAPED = [
     ("a.properties", "a=\\u0041 b", 'a=l\'\\u00e9t\\u00e9: "x"'),
     ("a.strings", '"a" = "One";', '"a" = "l\'été: \\"x\\"";'),
     ("a.xml", "<resources><string>A</string></resources>", r"<resources><string>l\'été: \"x\"</string></resources>"),
+    ("a.xml", r"<resources><string>\u0020A\u00A0</string></resources>", r">\u0020l\'été: \"x\"\u00A0<"),
+    ("a.xml", r"<resources><string>\t5\% A</string></resources>", r">\tl\'été: \"x\"<"),
     ("a.resx", "<data><value>A</value></data>", '<data><value>l\'été: "x"</value></data>'),
     ("a.csv", "A", '"l\'été: ""x"""'),
     ("a.tsv", "A", 'l\'été: "x"'),

@@ -379,7 +379,12 @@ class _Builder(Generic[PartType]):
         for source, meaning in self.decode(source_text):
             text = meaning or ""
             whole = source.endswith((";", "''")) or source.startswith("\\")  # "&lt" without ";" could absorb letters
-            if source != text and len(text) == 1 and whole and not (text.isascii() and text.isalnum()):
+            if (
+                source != text
+                and len(text) == 1
+                and whole
+                and not ((text.isascii() and text.isalnum()) or text in " %")
+            ):
                 self.forms[text] = source
             if self.collapse:
                 text = _SPACES.sub(" ", text)

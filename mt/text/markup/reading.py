@@ -32,7 +32,7 @@ _SEPARATOR = re.compile(  # of the items of a menu
     r"(?:[»›→>|·•/]|&(?:bull|gt|middot|raquo|rarr|rsaquo|#183|#187|#8250);)(?:(?:\s|&nbsp;)+|\Z)(?=[^\W\d_a-zß-ÿ]|\Z)"
 )
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
-_SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources of Android, quotes around spaces
+_SYNTAX = re.compile(r"""(?<!\\)(\\[nt]|\\u00(?:20|[Aa]0)|")""")  # breaks, spaces and, in Android, quotes around spaces
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
@@ -217,6 +217,8 @@ class TokenReader:
                     self.items.append(InlineItem(InlineKind.EMPTY, (piece,)))
                 elif piece == "\\n":
                     self._divide((piece,), following)
+                elif _SYNTAX.fullmatch(piece):
+                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=True))
                 else:
                     for part in split_whitespace(piece, _HTML_SPACE):
                         self._append_text(part)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence, Set
 from dataclasses import replace
+from itertools import pairwise
 
 from mt.languages import likely_script, primary_language
 from mt.pipeline.analysis import has_text
@@ -19,6 +20,11 @@ _NAME_HANDICAP = 0.5  # difference of scores from which the words of a headline 
 _LOSS_HANDICAP = 0.6  # difference of scores up to which a translation without losses is better than one with them
 _SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower case: longer ones often have names
 _SHORT_TEXT = 40  # characters
+_LEAST_COPIED, _LOST_SHARE = 3, 0.5  # letters of a word that is copied, and share of the words of a headline
+_SENTENCE_HANDICAP, _ARTICLE_BONUS = 0.2, 0.1  # differences of scores up to which sentences, or articles, are better
+_PHRASE = re.compile(
+    r"\b(?:an?|all|and|five|for|four|her|his|how|i|my|no|of|or|our|six|the|their|this|three|two|what|when|who|why|your)\b"
+)
 _WORD = re.compile(r"[^\W\d_]+(?:['’-]\w+)*")
 _GENITIVE = re.compile(r"\b((?:(?:Mrs?|Ms|Dr|Mme|M)\.? )?[A-Z]\w+)['’]s ((?:[a-z]+ )?[a-z]+)\b")
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.REMOVED)
@@ -64,6 +70,41 @@ async def decode_in_lower_case(
     if len(words) < len(text.split()) or not copied.isdisjoint(words):
         return decoded
     return again[0]
+
+
+async def decode_as_sentence(decoded: DecodedVariant, source: str, context: SentenceContext) -> DecodedVariant:
+    """Decode an English headline as a sentence if its translation has copied or lost words.
+
+    `Stock Market Falls` is read as `The stock market falls.`, and a headline without a verb, if all its words were
+    copied, without an article. Return the best result that has copied and lost no word, if there is one.
+    """
+    best, has_verb = decoded, casing.has_verb(source)
+    people = {word for pair in pairwise(_WORD.findall(source)) if names.is_given_name(pair[0]) for word in pair}
+    read = casing.headline_as_sentence(
+        source, context.source, lambda word: 0 if word.title() in people else context.known_pieces(word)
+    )
+    if not read or best.variant.kept or best.variant.terms or not _is_partial(source, read, best.best.text, has_verb):
+        return decoded
+    texts = [casing.raise_first(read, "en") + "."]
+    if has_verb and not read[0].isupper() and not _PHRASE.search(read):
+        texts.append(f"The {read}.")
+    again, _ = await decode_variants([context.variant(text, (), ()) for text in texts], context, context.options)
+    right = [one for one in again if not _is_partial(source, read, one.best.text, True)]
+    new = max(right, key=lambda one: one.best.score + _ARTICLE_BONUS * (one.variant.text == texts[-1]), default=best)
+    return new if new.best.score > best.best.score - _SENTENCE_HANDICAP else best
+
+
+def _is_partial(headline: str, read: str, translation: str, has_verb: bool) -> bool:
+    """Return whether a translation has copied words of a headline that are no names, or has too few words.
+
+    `read` is the headline with small letters in words that are no names. Noun phrases may have fewer or equal words in
+    other languages: without a verb, all words must be copied.
+    """
+    count, written = _count_words(headline), {word.casefold() for word in _WORD.findall(translation)}
+    common = {word for word in _WORD.findall(read) if word.islower() and len(word) > _LEAST_COPIED}
+    if not has_verb or count < _SHORT_HEADLINE:
+        return bool(common) and common <= written
+    return not common.isdisjoint(written) or _count_words(translation) <= _LOST_SHARE * count
 
 
 async def decode_with_all_words(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:

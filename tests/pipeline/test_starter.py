@@ -43,6 +43,14 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "Lunch costs $12 and dinner $30.", r".*\$12 .*\$30\."),  # the model writes 12 and 30 Dollar
         ("de-en", "Das Hotel kostet 99 €.", r".* 99 €\."),  # the model writes $99
         ("fr-en", "Cela coûte 1 299,00 $.", r".*\$1,299\.00\."),
+        # headlines, which the model copied or shortened, and emphasised words
+        ("en-de", "Prime Minister Resigns", "Der Premierminister ist zurückgetreten"),
+        ("en-de", "Queen Opens Parliament", "Die Königin öffnet Parlament"),
+        ("en-de", "Trampoline Park", "Trampolinpark"),
+        ("en-de", "Easter Eggs", "(?!Die ).*"),
+        ("en-de", "You should _not_ open the window.", "Du solltest das Fenster _nicht_ öffnen."),
+        ("en-de", "Delete the _cache_ directory.", ".* _cache_.*"),
+        ("en-de", "He said ‘no’ and she said “yes”.", "[^‘’“”']*„nein“[^‘’“”']*„[^“”']*“."),
         # lost words
         ("en-fr", "Mrs. Smith's cat", ".* de Mme Smith"),
         ("en-de", "Buy eggs", r"\S+ \S+"),

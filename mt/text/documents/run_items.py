@@ -160,7 +160,7 @@ class RunReader:
                 yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks, stands=_stands(child))
 
     def _properties(self, item: Item) -> Element | None:
-        return item.parts[0].getparent().find(self._schema.properties)
+        return run_properties(self._schema, item.parts[0].getparent())
 
     def _with_notes(self, items: Sequence[Item]) -> Iterator[Item]:
         """Yield the items, with an EMPTY item in place of each text that is a footnote mark."""
@@ -232,6 +232,12 @@ class RunReader:
             part, divides = RunFormat(self._properties(inside[0])), "" if self._level(inside[0]) else "run"
             opened = InlineItem(InlineKind.OPEN, (part,), key=next(self._keys), divides=divides)
             yield from (opened, *inside, replace(opened, kind=InlineKind.CLOSE))
+
+
+def run_properties(schema: RunSchema, run: Element) -> Element | None:
+    """Return the properties of a run: its first element, if it has any. A search would read all texts of the run."""
+    first = next(run.iterchildren("*"), None)
+    return first if first is not None and first.tag == schema.properties else None
 
 
 def wrapper_content(schema: RunSchema, wrapper: Element) -> Element:

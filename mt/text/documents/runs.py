@@ -21,6 +21,7 @@ from mt.text.documents.run_items import (
     RunSchema,
     RunText,
     Wrapper,
+    run_properties,
     wrapper_content,
 )
 from mt.text.markup import Segment, TranslatedSegment
@@ -174,7 +175,8 @@ class _Writer:
                 place, run = self.containers[-1], element.getparent()
                 if run is not None and run.tag == self.schema.run:
                     place = etree.SubElement(place, self.schema.run)
-                    place.extend(deepcopy(run.findall(self.schema.properties)))
+                    if (properties := run_properties(self.schema, run)) is not None:
+                        place.append(deepcopy(properties))
                 place.append(element)
 
     def _text(self, text: str) -> None:
@@ -215,8 +217,8 @@ def _groups(items: Sequence[Item], schema: RunSchema, language: str) -> Iterator
         parts = [part for part in item.parts if not isinstance(part, RunText)] if item.breaks and schema.tabs else []
         tab = any(next(part.iter(*schema.tabs), None) is not None for part in parts)
         if item.breaks and not (depth or tab):
-            before, after = ("".join(one.text for one in part) for part in (group, items[number + 1 : number + 4]))
-            tab = divides_lines(before, after, language)
+            before, after = group[-20:], items[number + 1 : number + 4]
+            tab = divides_lines("".join(one.text for one in before), "".join(one.text for one in after), language)
         if not depth and (tab or (schema.splits_lines and "\n" in item.text)):
             yield group
             group = []

@@ -19,7 +19,7 @@ from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.markup import strings
 from mt.text.markup.inline import InlineText
 from mt.text.markup.marks import TranslatedSegment
-from mt.text.messages import safe_apostrophes
+from mt.text.messages import double_apostrophes, safe_apostrophes, write_number_signs
 from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
@@ -71,6 +71,10 @@ class SentenceTranslator:
         """
         if not self.protect or match is not None:
             return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
+        if self.is_message and "''" in part.text and not part.kept_ranges:
+            translated = await self.translate(replace(part, text=part.text.replace("''", "'")), None, no_break_spaces)
+            texts = [(one, double_apostrophes(one.text, part.text)) for one in translated.alternatives]
+            return replace(translated, alternatives=tuple(with_text(one, text) for one, text in texts))
         translated = await self._translate_marked(part, no_break_spaces)
         is_kept = strings.keeps_marks(part.text, translated.best.text)
         is_usual = is_kept and not strings.has_unusual_marks(part.text, self.context.known_pieces)
@@ -157,6 +161,7 @@ class SentenceTranslator:
             translation = typography.unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = typography.space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
+        translation = write_number_signs(sentence, translation, languages[1]) if "#" in translation else translation
         mended = mend_numbers(sentence, translation, languages, kept)
         if has_ranges(sentence, self.context.source):
             terms = self.context.terms.find(sentence, self.context.source, kept)

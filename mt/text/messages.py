@@ -7,6 +7,8 @@ for one. See https://unicode-org.github.io/icu/userguide/format_parse/messages/
 import re
 from collections.abc import Iterator
 
+from mt.languages import primary_language
+
 _ARGUMENT = re.compile(
     r"\s*[\w.-]+\s*,\s*(?:(?P<choice>choice)|plural|select|selectordinal)\s*,(?:\s*offset\s*:\s*\d+)?"
 )
@@ -14,6 +16,7 @@ _BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
 _LIMIT = re.compile(r"\s*(?:[-+]?\d[\d.]*(?:[eE][-+]?\d+)?|-?∞)\s*[#<≤]")  # of a branch of Java's ChoiceFormat
 _SYNTAX = re.compile(r"''|'(?=[{}#|])(?:''|[^'])*+(?:'|\Z)|[{}|]")
 _BEFORE_SYNTAX = re.compile(r"'(?=[{}#])")
+_JOINED_SIGN, _ORDINAL_SIGN = re.compile(r"#-(?=[^\W\d_])"), re.compile(r"#(?:st|nd|rd|th)\b(\.?)")
 _MAX_DEPTH = 20
 
 
@@ -41,6 +44,14 @@ def safe_apostrophes(text: str, source: str) -> str:
     there, return the text as it is.
     """
     return text if _BEFORE_SYNTAX.search(source) else _BEFORE_SYNTAX.sub("’", text)
+
+
+def write_number_signs(source: str, translation: str, language: str) -> str:
+    """Return a translation with `#` as a number: no hyphen joins it to a word, and `#th` has the ordinal ending."""
+    if "#-" not in source:
+        translation = _JOINED_SIGN.sub("# ", translation)
+    endings = {"de": "#.", "fr": r"#e\1"}
+    return _ORDINAL_SIGN.sub(endings.get(primary_language(language), r"\g<0>"), translation)
 
 
 def message_parts(message: str, depth: int = 0) -> Iterator[tuple[str, bool]]:

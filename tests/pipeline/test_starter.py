@@ -51,6 +51,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "You should _not_ open the window.", "Du solltest das Fenster _nicht_ öffnen."),
         ("en-de", "Delete the _cache_ directory.", ".* _cache_.*"),
         ("en-de", "He said ‘no’ and she said “yes”.", "[^‘’“”']*„nein“[^‘’“”']*„[^“”']*“."),
+        ("en-de", "It''s {n}''s dog. {a, plural, other {# dogs}}", "[^']*Hund[^']*{n}.*{a, plural, other {# Hunde}}"),
         # lost words
         ("en-fr", "Mrs. Smith's cat", ".* de Mme Smith"),
         ("en-de", "Buy eggs", r"\S+ \S+"),

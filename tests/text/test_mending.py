@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from mt.text.casing import begin_with_capital
+from mt.text.messages import write_number_signs
 from mt.text.names import write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.numbers import mend_numbers
@@ -40,6 +41,7 @@ MENDED: dict[str, Callable[[str, str, str], str]] = {
     "no-break spaces": restore_no_break_spaces,
     "quotation marks": lambda source, translation, language: unify_quotes(translation, find_spans(source), language),
     "guillemets": space_guillemets,
+    "signs of numbers": write_number_signs,
     "marks at the end": mend_marks,
 }
 ROWS: dict[str, list[tuple[str, str, str]]] = {
@@ -276,6 +278,13 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("fr", '"a" and "b"', '⟨"a"→«a»⟩ et ⟨"b"→«b»⟩'),
         ("de", '"a" and 5"', '„a“ und 5"'),
         ("de", '"a" and open("x y")', '„a“ und open("x y")'),
+    ],
+    "signs of numbers": [
+        ("de", "# cats", "⟨#-→# ⟩Katzen"),
+        ("de", "the #-key", "die #-Taste"),
+        ("de", "on the #th.", "am ⟨#th.→#.⟩"),
+        ("fr", "the #st.", "le ⟨#st→#e⟩."),
+        ("es", "the #nd", "el #nd"),
     ],
     "guillemets": [
         ("fr", 'Open "%s"', "Ouvrir ⟨«%s→« %s⟩ »"),

@@ -263,8 +263,8 @@ class Database:
             return cls(writer, [_connect(path) for _ in range(2)] if path else [])
         except (OSError, sqlite3.Error, DatabaseError) as error:
             raise DatabaseError(
-                f"the database {path} cannot be used: {error}; accepted: a file of this service, or a new file in a "
-                "writable folder"
+                f"the database {path} cannot be used: {error}; accepted: a file of this service, or a new one, in a "
+                "writable folder with free space"
             ) from error
 
     async def write(self, work: DatabaseWork[T], caller: str = "") -> T:

@@ -15,7 +15,6 @@ import subprocess
 import sys
 from functools import partial
 from threading import Thread
-from typing import IO
 
 SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in its processes
 MAX_LINE = 10_000  # bytes of a line of a process that are logged as one line
@@ -61,11 +60,14 @@ def start_child(module: str) -> "tuple[subprocess.Popen[bytes], socket.socket]":
         raise
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    Thread(target=_log_lines, args=(module, process.stderr), daemon=True).start()
+    Thread(target=_log_lines, args=(module, process), daemon=True).start()
     return process, ours
 
 
-def _log_lines(name: str, stderr: IO[bytes]) -> None:
-    with stderr:
+def _log_lines(name: str, process: "subprocess.Popen[bytes]") -> None:
+    """Log what a process writes to stderr, and wait for its end, so that it leaves no zombie."""
+    assert process.stderr
+    with process.stderr as stderr:
         for line in iter(partial(stderr.readline, MAX_LINE), b""):
             logging.getLogger(name).warning(line.decode(errors="replace").rstrip())
+    process.wait()

@@ -49,11 +49,10 @@ class _Parser:
     def usable(self) -> bool:
         return self.process.poll() is None
 
-    def kill(self) -> int:
-        """Kill the process, wait for its end, and return its exit status."""
+    def kill(self) -> None:
+        """Kill the process. A thread waits for its end: the system needs time to free its memory."""
         self.connection.close()
         self.process.kill()
-        return self.process.wait()
 
 
 @dataclass(eq=False)
@@ -191,15 +190,15 @@ class ParserPool:
         except OverflowError:
             return Outcome(Status.LIMIT, f"the result has more than {limits.result_bytes:,} bytes", last=True)
         except (EOFError, OSError):
-            return self._end_of(parser)
+            return await self._end_of(parser)
         except (ValueError, TypeError, RecursionError):
             return Outcome(Status.FAILED, "the process sent an answer that is not valid", last=True)
 
-    def _end_of(self, parser: _Parser) -> Outcome:
+    async def _end_of(self, parser: _Parser) -> Outcome:
         """Return the outcome of an operation whose process has ended. Raises: Unavailable if this pool is closed."""
         if self._closed:
             raise Unavailable(SHUTTING_DOWN)
-        returncode = parser.process.wait(END_SECONDS)
+        returncode = await asyncio.to_thread(parser.process.wait, END_SECONDS)
         match -returncode:
             case signal.SIGXCPU:
                 reason = f"parsing takes more than {self._limits.cpu_seconds} s of processor time"

@@ -29,8 +29,12 @@ Compute = Callable[[Sequence[bytes]], Coroutine[Any, Any, Sequence[Answer]]]
 
 
 def keys_of(texts: Sequence[SourceText], version: bytes, options: TranslateOptions) -> list[bytes]:
-    """Return the key of each text in the cache, or b"" for a text without letters and digits."""
+    """Return the key of each text in the cache, or b"" for a text without letters and digits.
+
+    Call this in a thread if there are many terms, which are pickled here, and not in the event loop for each worker.
+    """
     context = version + options.digest
+    assert not options.terms or options.packed
     return [b"" if text.blank else text.key(context) for text in texts]
 
 

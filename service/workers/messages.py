@@ -84,6 +84,12 @@ class TranslateOptions:
         """
         return blake2b(repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
+    @cached_property
+    def packed(self) -> bytes:
+        """Pickle of the options and their digest. The first access takes as long as that of the digest."""
+        assert self.digest
+        return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+
     def search(self, defaults: SearchOptions) -> SearchOptions:
         """Return the options for the search: those that are set here, and for the rest the model's `defaults`.
 
@@ -259,7 +265,7 @@ class OptionsMemory:
         """
         options, content = message.options, b""
         if not self._known.get(options.digest):
-            content = pickle.dumps(options, pickle.HIGHEST_PROTOCOL)
+            content = options.packed
             self._known[options.digest] = None, _size(options, content)
         return message.id, message.text, message.caller, message.report, options.digest, content
 

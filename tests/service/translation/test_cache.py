@@ -8,14 +8,25 @@ from random import Random
 
 import pytest
 
+from mt.languages import Direction
 from mt.pipeline.results import AttentionMap, SentenceTranslation
+from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
-from service.translation.cache import MAX_DETACHED, MAX_SENTENCES, TranslationCache
+from service.translation.cache import MAX_DETACHED, MAX_SENTENCES, TranslationCache, keys_of
 from service.translation.jobs import Answer
+from service.workers.messages import OptionsMemory, SourceText, Translate, TranslateOptions
 
 
 def answer(key: bytes) -> Answer:
     return Answer(f"<{key.decode()}>", "en")
+
+
+def test_terms_are_pickled_in_the_thread_that_computes_keys() -> None:
+    options = TranslateOptions(Direction("en", "de"), terms=Terms((("dog", "Hund"),)))
+    keys_of([SourceText("A dog.")], b"", options)
+    assert "packed" in vars(options)
+    packed = OptionsMemory().pack([Translate(1, SourceText("A dog."), options)])
+    assert OptionsMemory().unpack(packed) == [Translate(1, SourceText("A dog."), options)]
 
 
 @dataclass

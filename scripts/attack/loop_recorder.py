@@ -1,10 +1,11 @@
-"""Recorder of the callbacks of an event loop that take long.
+"""Recorder of the callbacks of an event loop, and of the garbage collections, that take long.
 
-`record(file)` measures the processor time of every callback of asyncio's event loops in this process, and writes a line
-of JSON for each one that takes LIMIT_SECONDS or more: its milliseconds and its stack. `findings` groups the lines.
+`Recorder` measures the processor time of every callback of asyncio's event loops in this process, and writes a line of
+JSON for each one that takes LIMIT_SECONDS or more: its milliseconds and its stack. `findings` groups the lines.
 """
 
 import asyncio
+import gc
 import json
 import sys
 import threading
@@ -26,6 +27,7 @@ class Recorder:
 
     file: Path
     started: dict[int, float] = field(default_factory=dict)  # processor time at the start of the callback, by thread
+    collection: float = 0.0  # processor time at the start of the garbage collection
     stacks: dict[int, Counter[str]] = field(default_factory=dict)  # samples of the callback that runs, by thread
 
     def install(self) -> None:
@@ -42,9 +44,16 @@ class Recorder:
                 self.started.pop(thread, None)
                 samples = self.stacks.pop(thread, Counter())
                 if used >= LIMIT_SECONDS:
-                    self._write(used, handle, samples)
+                    self._write(used, samples.most_common(1)[0][0] if samples else described(handle))
+
+        def collected(phase: str, info: dict[str, int]) -> None:
+            if phase == "start":
+                self.collection = time.thread_time()
+            elif (used := time.thread_time() - self.collection) >= LIMIT_SECONDS:
+                self._write(used, f"collection of generation {info['generation']} in {threading.current_thread().name}")
 
         setattr(asyncio.events.Handle, "_run", measured)  # noqa: B010
+        gc.callbacks.append(collected)  # in any thread: it keeps the interpreter lock
         threading.Thread(target=self._sample, daemon=True).start()
 
     def _sample(self) -> None:
@@ -59,8 +68,7 @@ class Recorder:
                 if used >= LIMIT_SECONDS / 2 and (frame := frames.get(thread)):
                     self.stacks.setdefault(thread, Counter())[stack_of(frame)] += 1
 
-    def _write(self, used: float, handle: asyncio.Handle, samples: Counter[str]) -> None:
-        stack = samples.most_common(1)[0][0] if samples else described(handle)
+    def _write(self, used: float, stack: str) -> None:
         line = json.dumps({"milliseconds": round(1000 * used, 1), "stack": stack})
         with self.file.open("a") as file:
             file.write(line + "\n")

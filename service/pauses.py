@@ -4,10 +4,11 @@ import gc
 import sys
 
 FULL_EVERY = 1000  # collections of the second generation before a full collection; Python's default is 10
+FULL_EVERY_IN_WORKERS = 100_000  # that are always busy: see collect_while_idle
 SWITCH_SECONDS = 0.001  # Python's default is 0.005
 
 
-def shorten_pauses() -> None:
+def shorten_pauses(full_every: int = FULL_EVERY) -> None:
     """Exclude existing objects from garbage collection, run full collections rarely, and switch threads often.
 
     A full collection took 150 milliseconds with the objects of all modules, and 100 milliseconds more with a thousand
@@ -22,3 +23,12 @@ def shorten_pauses() -> None:
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], FULL_EVERY)
     sys.setswitchinterval(SWITCH_SECONDS)
+
+
+def collect_while_idle() -> None:
+    """Run a full collection if Python would have run one by default. In a worker with 25,000 sentences, it took 0.4 s.
+
+    Texts leave no reference cycles, so that a busy worker can go on for long without a full collection.
+    """
+    if gc.get_count()[2] >= 10:
+        gc.collect()

@@ -188,9 +188,10 @@ class SentenceContext:
 
     @cached_property
     def _stand_in_words(self) -> StandInWords:
-        known = self.tokenizer.characters
+        tokenizer = self.tokenizer  # a function that refers to `self` would be part of a reference cycle
+        known = tokenizer.characters
         return StandInWords(
-            lambda word: len(self.tokenizer.encode(word)) if known.issuperset(word.replace(" ", "")) else 0, self.target
+            lambda word: len(tokenizer.encode(word)) if known.issuperset(word.replace(" ", "")) else 0, self.target
         )
 
     @cached_property
@@ -199,7 +200,8 @@ class SentenceContext:
 
         It caches the last result, because planner and request encode the same text.
         """
-        return lru_cache(maxsize=1)(lambda text: (*self.tag, *self.tokenizer.encode(plain_spaces(text)), EOS))
+        tag, tokenizer = self.tag, self.tokenizer
+        return lru_cache(maxsize=1)(lambda text: (*tag, *tokenizer.encode(plain_spaces(text)), EOS))
 
     def encode_target(self, text: str) -> tuple[int, ...]:
         """Return the ids of a normalised translation: the prefix, and the ids of the text."""

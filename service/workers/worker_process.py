@@ -14,7 +14,7 @@ from typing import Any
 
 from mt.processes import end_with_parent
 from service.errors import error_location
-from service.pauses import shorten_pauses
+from service.pauses import FULL_EVERY_IN_WORKERS, collect_while_idle, shorten_pauses
 from service.processes import disable_core_dumps
 from service.workers.messages import FromWorker, OptionsMemory, ToWorker, WorkerStopped
 from service.workers.worker_loop import load as load_model
@@ -45,6 +45,8 @@ class Channel:
         Raises: ServiceGone if the service has ended.
         """
         messages: list[ToWorker] = []
+        if wait:
+            collect_while_idle()
         while (wait and not messages) or self._connection.poll():
             messages += self._memory.unpack(self._receive_bytes())
         return messages
@@ -64,7 +66,7 @@ def main(descriptor: int) -> int:
     """Run a worker that talks to the service through the socket `descriptor`. Return the exit status."""
     faulthandler.enable()
     disable_core_dumps()
-    shorten_pauses()
+    shorten_pauses(FULL_EVERY_IN_WORKERS)
     channel = Channel(descriptor)
     try:
         parent, setup, load = channel.receive_start()

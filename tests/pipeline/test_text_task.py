@@ -1,5 +1,6 @@
 """Text tasks whose sentences decode more than once, over a table as model; odd texts over a small model."""
 
+import gc
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -567,3 +568,17 @@ def test_spans_come_back_through_a_model_that_writes_nonsense(translator: Transl
     for translation in translator.translate_many([text, f"- {text}", text.upper()], options=options):
         for alternative in translation.alternatives:
             assert [alternative.text.lower().count(span.lower()) for span in spans] == [1] * len(spans)
+
+
+def test_a_translation_leaves_no_reference_cycles(translator: Translator) -> None:
+    """Workers collect garbage only while they are idle."""
+    text = "The <b>dog</b> sees $5 and @x."
+    translator.translate(text)
+    gc.collect()
+    translator.translate(text)
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    gc.collect()
+    gc.set_debug(0)
+    types = {type(item).__name__ for item in gc.garbage}
+    gc.garbage.clear()
+    assert types.isdisjoint({"function", "SentenceContext", "TextTask", "Routine", "coroutine"})

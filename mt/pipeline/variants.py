@@ -188,19 +188,15 @@ class SentenceContext:
 
     @cached_property
     def _stand_in_words(self) -> StandInWords:
-        tokenizer = self.tokenizer  # a function that refers to `self` would be part of a reference cycle
-        known = tokenizer.characters
+        tokenizer, known = self.tokenizer, self.tokenizer.characters  # a function with `self` would be a cycle
         return StandInWords(
             lambda word: len(tokenizer.encode(word)) if known.issuperset(word.replace(" ", "")) else 0, self.target
         )
 
     @cached_property
     def encode(self) -> Callable[[str], tuple[int, ...]]:
-        """Function that returns the ids of a normalised source text: the tag, the ids of the text, and EOS.
-
-        It caches the last result, because planner and request encode the same text.
-        """
-        tag, tokenizer = self.tag, self.tokenizer
+        """Function that returns the tag, the ids of a normalised source text, and EOS. It caches the last result."""
+        tag, tokenizer = self.tag, self.tokenizer  # planner and request encode the same text
         return lru_cache(maxsize=1)(lambda text: (*tag, *tokenizer.encode(plain_spaces(text)), EOS))
 
     def encode_target(self, text: str) -> tuple[int, ...]:

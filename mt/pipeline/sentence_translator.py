@@ -14,6 +14,7 @@ from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
 from mt.text.alignment import Link, Range, link_words
 from mt.text.casing import begin_with_capital
+from mt.text.clock import write_times
 from mt.text.formality import banned_words, formalities_of, supports_formality
 from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.markup import strings
@@ -162,7 +163,9 @@ class SentenceTranslator:
         translation = typography.space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
         translation = write_number_signs(sentence, translation, languages[1]) if "#" in translation else translation
-        mended = mend_numbers(sentence, translation, languages, kept)
+        for match, phrase in self.context.phrases.bracketed(sentence, *languages) if self.context.phrases else ():
+            translation = translation.replace(match[0], f"({phrase}")  # which the model copied
+        mended = write_times(sentence, mend_numbers(sentence, translation, languages, kept), languages[1])
         if has_ranges(sentence, self.context.source):
             terms = self.context.terms.find(sentence, self.context.source, kept)
             fixed = [*kept, *((term.begin, term.end) for term in terms)]

@@ -22,10 +22,12 @@ from mt.source_bigrams import SourceBigrams
 from mt.text import protect
 from mt.text.abbreviations import expand_abbreviations
 from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
+from mt.text.clock import read_times, relative_time
 from mt.text.formality import Formality
 from mt.text.normalise import NormalisedText, Normaliser, plain_spaces
 from mt.text.numbers import unify_numbers
 from mt.text.phrases import Phrases
+from mt.text.places import read_acronyms
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.restoration import StrippedText, remove_spans, restore_spans
 from mt.text.schedules import translate_line
@@ -79,10 +81,13 @@ class SentenceContext:
     """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""
 
     def reworded(self, text: NormalisedText, kept: Sequence[Range]) -> NormalisedText:
-        """Return a text with words for abbreviations, and with numbers as models read them, but not in `kept`."""
-        expanded = expand_abbreviations(text, self.source, kept)
-        kept = [expanded.normalised_range(*text.original_range(*place)) for place in kept]
-        return unify_numbers(expanded, (self.source, self.target), kept)
+        """Return a text with words for abbreviations, and times and numbers as models read them, but not in `kept`."""
+        languages = self.source, self.target
+        for reword in (read_acronyms, lambda one, _, fixed: expand_abbreviations(one, self.source, fixed), read_times):
+            reworded = reword(text, languages, kept)
+            kept = [reworded.normalised_range(*text.original_range(*place)) for place in kept]
+            text = reworded
+        return unify_numbers(text, languages, kept)
 
     def known_pieces(self, word: str) -> int:
         """Return the number of tokens of a source word, or 0 if they never occurred side by side in training text."""
@@ -99,9 +104,10 @@ class SentenceContext:
         return len(text) < limit or len(self.encode(text)) <= limit
 
     def known_translation(self, text: str) -> str | None:
-        """Return the translation of a phrase of the model, or of a line of days and hours; None for another text."""
+        """Return the translation of a phrase of the model, or of a line of days and times; None for another text."""
         phrase = self.phrases and self.phrases.translate(text, self.source, self.target)
-        return phrase or translate_line(text, (self.source, self.target))
+        languages = self.source, self.target
+        return phrase or translate_line(text, languages) or relative_time(text, languages)
 
     def request(self, text: str, options: SearchOptions) -> Request:
         source = self.encode(text)

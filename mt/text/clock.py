@@ -1,0 +1,104 @@
+"""Times of day: those in words become digits for a model, which misreads them; those of a translation are mended."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from mt.languages import primary_language
+from mt.text.alignment import Range
+from mt.text.normalise import NormalisedText
+from mt.text.word_tables import read_tables
+
+_TABLES = read_tables("clock.toml")
+_HALF, _DAY = 30, 1440  # minutes
+_O_CLOCK = re.compile(r"(?<!\d)(\d\d?)([:.]\d\d)? o['’]clock")
+_HALF_OF_DAY = re.compile(r"(?<![\d:])(\d\d?)([:.]\d\d) ?([ap])\.?m\b\.?(?!\w)", re.IGNORECASE)
+_HOURS_TWICE = re.compile(r"(\d h \d\d) heures?\b")
+_NOON = re.compile(
+    r"(?:(?<=at )|(?<=by )|(?<=until )|(?<=till )|(?<=before )|(?<=after )|(?<=around )|(?<=from )|(?<= is )|(?<=t's ))"
+    r"(?:12 |twelve )?noon\b(?! \w+s?\b(?<!\band)(?<!\bon)(?<!\bto))"
+)
+
+
+def read_times(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
+    """Write the times of day that a text has in words, such as `halb sechs`, in digits. The ranges `kept` stay."""
+    language, target = map(primary_language, languages)
+    table = _TABLES.get(language)
+    if not table or not any(hint in text.text for hint in table["hints"].split(",")):
+        return text
+    patterns = [*_patterns(language), *([_NOON] if language == "en" and target != "fr" else [])]
+    edits, last = list[tuple[int, int, str]](), 0
+    for match in sorted((match for one in patterns for match in one.finditer(text.text)), key=re.Match.start):
+        begin, end = match.span()
+        if begin >= last and not any(first < end and begin < after for first, after in kept):
+            edits.append((begin, end, "12:00" if match.re is _NOON else _in_digits(match, language)))
+            last = end
+    return text.edit(edits)
+
+
+def relative_time(text: str, languages: tuple[str, str]) -> str | None:
+    """Return the translation of a text such as `5 minutes ago`, `vor 3 Tagen` and `dans 2 h`; None for another text."""
+    language, target = map(primary_language, languages)
+    frames = _TABLES["relative"]
+    if not any(map(str.isdecimal, text)) or not {language, target} <= frames.keys():
+        return None
+    for before, after in zip(frames[language], frames[target], strict=True):
+        match = re.fullmatch(before.replace("{}", r"(\d{1,4}) (\w+)") + r"(\.?)", text[:1].lower() + text[1:])
+        units = (unit.split(",") for unit in _TABLES["units"][language].split())
+        number = next((n for n, unit in enumerate(units) if match and match[2] in unit), None)
+        if match and number is not None:
+            unit: str = _TABLES["units"][target].split()[number].split(",")[match[1] != "1"]
+            written: str = after.format(f"{match[1]} {unit}")
+            return (written[:1].upper() + written[1:] if text[:1].isupper() else written) + match[3]
+    return None
+
+
+def write_times(source: str, translation: str, language: str) -> str:
+    """Return a translation without `o'clock` after 12 or after minutes, and without a.m. or p.m. of another hour."""
+    language = primary_language(language)
+    if language == "fr":
+        return _HOURS_TWICE.sub(r"\1", translation) if " heure" in translation else translation
+    if language != "en":
+        return translation
+
+    def without_half(time: re.Match[str]) -> str:
+        hour, is_afternoon = int(time[1]), time[3] in "pP"
+        is_right = 0 < hour <= 12 and is_afternoon == (hour == 12)
+        is_copy = is_right or time[0] in source or not re.search(rf"(?<!\d)0?{hour}[.:h ]", source)
+        return time[0] if is_copy else f"{time[1]}{time[2]}"
+
+    if "clock" in translation:
+        translation = _O_CLOCK.sub(
+            lambda time: time[1] + (time[2] or ":00") if time[2] or not 0 < int(time[1]) <= 12 else time[0], translation
+        )
+    return _HALF_OF_DAY.sub(without_half, translation)
+
+
+def _in_digits(match: re.Match[str], language: str) -> str:
+    table, groups = _TABLES[language], match.groupdict("")
+
+    def minutes(kind: str) -> int:
+        text = groups.get(kind, "").lower()
+        names = (number for number, words in table["minutes"].items() if text in words.split("|"))
+        return int(text) if text.isdecimal() else int(next(names, 0))
+
+    hours, hour = table["hours"].split(), groups["hour"].lower()
+    number = (
+        int(hour) if hour.isdecimal() else next((n for n, one in enumerate(hours, 1) if re.fullmatch(one, hour)), 0)
+    )
+    time = (60 * number + minutes("more") - minutes("less") - _HALF * ("half" in match.re.groupindex)) % _DAY
+    hour = str(time // 60 or 12 * (number == 1))  # quarter to one
+    return str(table["written"]).format(f"{hour}:{time % 60:02}")
+
+
+@cache
+def _patterns(language: str) -> list[re.Pattern[str]]:
+    table = _TABLES[language]
+    words = sorted("|".join(table["minutes"].values()).split("|"), key=len, reverse=True)
+    places = {"{hour}": "|".join(table["hours"].split()), "{minute}": "(?:" + "|".join(words) + ")"}
+    patterns = []
+    for pattern in table["patterns"]:
+        for name, text in places.items():
+            pattern = pattern.replace(name, text)
+        patterns.append(re.compile(rf"(?<![\w-])(?i:{pattern}){table['end']}"))
+    return patterns

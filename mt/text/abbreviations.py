@@ -38,6 +38,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
         r"and|at|but|from|in|or|to|we|you|with|(?:afternoon|evening|morning|night)s?)\b)"
     ),
     "after_pronoun": r"(?:(?<=\bI )|(?<=\b[Ii]ch )|(?<=\b[Jj]e )|(?<=\b[Jj]['’])){}(?= [\w'’@])",
+    "after_name": "(?<=[a-zäöüß] ){}(?=,| [a-zäöü])",  # Ludwig XIV. war
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",
     "before_name": rf"(?:\A|(?<=[,;:(]{_SPACE})|{_NO_NAME}){{}}(?={_SPACE}(?!L[ae]s?\b)[A-ZÀ-ÖØ-Þ][^\W\d_])",
     "before_number": f"{{}}{_BEFORE}",
@@ -91,6 +92,13 @@ def ends_with_abbreviation(text: str, follows: str, language: str) -> bool:
         return _key(match[1]) not in known.doubtful or bool(known.pattern.match(text + follows, match.start(1)))
     goes_on = _key(match[1]).lower() in known.prepositions
     return goes_on and not (_PREDICATE.search(text, max(0, len(text) - 3 * _LONGEST)) or _NEW_SENTENCE.match(follows))
+
+
+def ends_with_preposition(text: str, language: str) -> bool:
+    """Return whether a text ends with an abbreviation such as `approx.`, which no line of its own follows."""
+    known = _abbreviations(primary_language(language)) if text[-1:] == "." else None
+    match = known.last.search(text, max(0, len(text) - _LONGEST)) if known else None
+    return bool(known and match and _key(match[1]).lower() in known.prepositions)
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,14 @@ _ONE = "\ufffc"  # stands for a span whose digits stay
 _HOUR, _HOUR_OF_12, _MINUTE = r"(?:[01]?\d|2[0-4])", "(?:1[0-2]|0?[1-9])", r"[0-5]\d"
 _TIME_OF_12 = rf"{_HOUR_OF_12}[:.]{_MINUTE}"
 _BEFORE_HOUR = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
-_BEFORE_FRENCH_HOUR = "(?:(?<=à )|(?<=vers )|(?<=dès )|(?<=entre )|(?<=et )|(?<=avant )|(?<=après )|(?<=l est ))"
+_BEFORE_FRENCH_HOUR = (
+    "(?:(?<=[Àà] )|(?<=[Vv]ers )|(?<=[Dd]ès )|(?<=[Ee]ntre )|(?<=et )|(?<=[Aa]vant )|(?<=[Aa]près )|(?<=l est ))"
+)
 _HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
 _TIMES = {
-    "de": re.compile(  # 15.30 Uhr, and 8.00–12.00 und 14.00–18.00 Uhr
+    "de": re.compile(  # 15.30 Uhr, 8.00–12.00 und 14.00–18.00 Uhr, and um 14 h
         rf"(?<![\d.,]){_HOUR}\.{_MINUTE}(?=(?: ?(?:[-–—]|bis|und) ?{_HOUR}[.:]{_MINUTE}){{0,3}} Uhr\b)"
+        rf"|(?:(?<=um )|(?<=gegen )){_HOUR} ?h(?!\w| ?\d)"
     ),
     "en": re.compile(  # 9 a.m., and 2 to 4 p.m., which are both in the afternoon
         rf"(?:(?<![\w:.,/#{MONEY}–—-])|(?<=[m.][–—-]))"  # not 3/4 pm
@@ -55,9 +58,9 @@ _TIMES = {
     "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
         rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
         rf"|(?<=\bde )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?"
-        r"|(?:(?<=à )(?<!h à )|(?<=avant )|(?<=l est ))(?:[7-9]|1\d|2[0-3])h"
+        rf"|{_BEFORE_FRENCH_HOUR}(?<!h à )(?:[7-9]|1\d|2[0-3]) ?h(?! ?\d)"
         rf"|(?<![\w.,:]){_HOUR} ?h(?: ?{_MINUTE})? ?[-–—] ?{_HOUR} ?h(?: ?{_MINUTE})?)"
-        r"(?!\w| ?\d{3}| min| d[e'’]| par\b)"
+        r"(?!\w| ?\d{3}| min| d(?:e |['’])| par\b)"
     ),
 }
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
@@ -65,6 +68,9 @@ _TABLES = read_tables("numbers.toml")
 _MONTHS, _ENGLISH_MONTHS = (read_tables("schedules.toml")["months"][language].split() for language in ("de", "en"))
 _SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
+_DURATION = re.compile(r"(?<=[^\d–-]\d) ?h(?= (?:de |d['’]|par ))")  # à 2 h de Lyon
+_COMPARED = re.compile(r"(?<!\w)\w{1,2} [<>=!≤≥]{1,2} -?\w[\w.,]{0,20} (?:gilt|ist)(?=,)")  # a verb before a comma
+_PARAGRAPH = re.compile(r"(?:§§? ?|\bArt(?:\.|ikel) )\d+[a-z]? Abs(?:\.|atz) (\d+[a-z]?)(?!\w)")
 _PER = {"de": "pro", "en": "per", "fr": "par"}  # between a price and a time, as in $5/month
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
@@ -73,8 +79,12 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
     rf"(?-i:(?![CEMP]T [^\W\d_]){TIME_ZONE})(?![\w)-])",
     re.IGNORECASE,
 )
-_DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\."  # without year
-_DATES = re.compile(rf"\b(?:[Aa]m|[Vv]om|[Zz]um|[Dd]en) {_DATE}(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d])")
+_DATE = r"(?:0?[1-9]|[12]\d|3[01])\. ?(?:0?[1-9]|1[0-2])\."  # without year
+_DATES = re.compile(
+    rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]om|[Zz]um)|(?:tag|woch),) {_DATE}"
+    rf"(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d]|\Z)"
+    r"|(?<!\d )(?<!\. )(?<![\w.,])(?:[1-9]|[12]\d|3[01])\. (?:[1-9]|1[0-2])\. (?=[12]\d{3}\b)"  # 1. 5. 2024
+)
 _ENGLISH_MONTH = f"(?:{'|'.join(_ENGLISH_MONTHS)})"
 _BEFORE_DAYS = "|".join(rf"(?<=\b{word} )" for word in _TABLES["before_days"].split())
 _DAYS_OF_MONTH = {  # 3.–5. Mai and May 3–5 within a sentence, but not: our May 3–5 workshop
@@ -123,7 +133,8 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
     patterns = [_GROUPED, *([_SCALED] if source == "en" else []), *([PERIOD] if source in _PER else [])]
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
-    patterns += {"de": [_ZONE, _DATES, _EUROS], "en": [_ZONE]}.get(source, [])  # EST and ET are words of French
+    # EST and ET are words of French
+    patterns += {"de": [_ZONE, _DATES, _EUROS, _COMPARED, _PARAGRAPH], "en": [_ZONE], "fr": [_DURATION]}.get(source, [])
     patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS[source]] if source in _DAYS_OF_MONTH else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
@@ -147,11 +158,16 @@ def _unified(match: re.Match[str], target: str) -> str:
         return match[0].replace(" ", NO_BREAK_SPACE)
     if match.re is _ZONE:
         return f"({match[0]})"
-    if match.re is _EUROS:
-        return " €"
+    if match.re in (_EUROS, _DURATION):
+        return " €" if match.re is _EUROS else " heures"
+    if match.re is _COMPARED:  # if x < 5 is, ...
+        return match[0].rpartition(" ")[0]
+    if match.re is _PARAGRAPH:
+        return f"{match[0].rpartition(' Abs')[0]} ({match[1]})"
     if match.re is _DATES:
         dates = re.sub(" ?[-–] ?", " bis ", match[0])
-        return re.sub(r"0?(\d+)\.(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", dates)
+        end = "." * (match.end() == len(match.string))  # of the sentence, too
+        return re.sub(r"0?(\d+)\. ?(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", dates) + end
     if match.re in _DAY_AND_HOURS.values():
         return re.sub(_HOURS, r"\1:00–\2:00", match[0])
     if match.re is _DAYS_OF_MONTH["de"]:

@@ -17,7 +17,7 @@ from itertools import accumulate, chain, pairwise
 import sentencex
 
 from mt.languages import primary_language
-from mt.text.abbreviations import ends_with_abbreviation
+from mt.text.abbreviations import ends_with_abbreviation, ends_with_preposition
 from mt.text.alignment import Range
 from mt.text.clauses import AFTER_CLAUSE, conjunctions
 from mt.text.items import OPEN_ENDS, find_tables, split_items
@@ -33,7 +33,8 @@ _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between
 _LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["sentences"].values()
 )
-_ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL, *_OF_DAYS = _PATTERNS
+_ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL, *_DAYS = _PATTERNS
+_OF_DAYS = [*zip(_DAYS[::2], _DAYS[1::2], strict=True)]  # pairs of what ends a sentence, and what goes on with it
 _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
 _ORDINAL = {name: re.compile(words) for name, words in read_tables("patterns.toml")["ordinal_ends"].items()}
@@ -197,6 +198,8 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
     first = _LINE.match(text, begin, begin + _LEAST_WRAPPED)
     assert before and after and first
     line, following = before["text"][: line_break.start() - before.start("text")].rstrip(), after["text"]
+    if following[:1].isalnum() and ends_with_preposition(line, language):
+        return True
     if not following[:1].isalpha() or not line or (not line[-1].isalnum() and line[-1] not in ",-"):
         return False
     if _ITEM.match(following) or _NO_PROSE.match(following):
@@ -231,7 +234,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
             end in inside
             or follows == "="
             or (follows in ("-", "–") and bool(_FIRST_PART.search(sentence) or _SECOND_PART.match(paragraph, end)))
-            or (_OF_DAYS[1].match(paragraph, end) is not None and _OF_DAYS[0].search(sentence) is not None)
+            or any(after.match(paragraph, end) and day.search(sentence) for day, after in _OF_DAYS)
             or ends_with_abbreviation(paragraph[begin:end], paragraph[end : end + 20], language)
             or (_ABBREVIATION.search(sentence) is not None and (follows.islower() or _ZONE.match(paragraph, end)))
             or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)

@@ -84,6 +84,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("de", "⟨Ich war zu Hause.⟩⟨Morgen gehen wir.⟩"),
         ("en", "⟨One.⟩\u00a0⟨Two.⟩\t⟨Three.⟩"),
         ("de", "⟨Er wohnt im 3. Stock, die 2. Auflage endet am 30. September, ja.⟩ ⟨Es waren 15.⟩ ⟨Dann ging er.⟩"),
+        ("de", "⟨Er kam am 5. Aug. an.⟩ ⟨Es waren 15.⟩ ⟨Augen sehen.⟩ ⟨Es ist ca.\n3 Meter.⟩ ⟨Im Aug.⟩\n⟨3 Tage⟩"),
         ("de", "⟨Das ist z.B. gut.⟩ ⟨Dr. Müller kam am 3. Mai.⟩"),
         ("en", "⟨He said: ＂It runs.＂⟩ ⟨It runs.⟩"),
         ("de", "⟨‹Nein.›⟩ ⟨Er ging.⟩ ⟨›Oh.‹⟩ ⟨Er kam.⟩ ⟨‚Ja.‘⟩ ⟨Er ging.⟩ ⟨‚So?‘⟩"),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mt.languages import primary_language
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention
-from mt.text import casing, negation, protect
+from mt.text import casing, negation, protect, quotations
 from mt.text.alignment import piece_offsets
 from mt.text.phrases import Phrases
 from mt.tokenizer import SPACE_MARK
@@ -33,6 +33,7 @@ NOUN_PROBABILITY, KNOWN_PROBABILITY = 0.7, 0.8  # a guess for a noun has less; a
 
 _WORD = re.compile(r"(?<![^\W\d_])(?<!\d-)[^\W\d_]+(?:-[^\W\d_]+)*")  # not year-old of 2,000-year-old
 _MOST_WORDS = 3  # of a phrase
+_MOST_TOKENS = 2  # of a word in place of which the model may invent a form, but no other word
 _ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
 # German words that begin a sentence with a noun; other words with a capital before a noun are titles and first names
 _DETERMINER = re.compile(
@@ -116,6 +117,7 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
     """
     joined: list[_Word] = []
     phrases, is_german = context.phrases or Phrases(()), primary_language(context.source) == "de"
+    typed = quotations.literal_words(text)  # in lower case
     while words:
         for count in range(min(_MOST_WORDS, len(words)), 0, -1):
             begin, end, last = words[0].begin, words[count - 1].end, words[count - 1].last
@@ -126,7 +128,7 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
         is_name = before[:1].isupper() and not _DETERMINER.fullmatch(before)
         if not is_german:
             is_name = text[begin].isupper() and (begin > 0 or not word.text.endswith("s"))
-        if phrase and not is_name:
+        if phrase and not is_name and text[begin:end] not in typed:
             german = phrases.translate(word.text.lower(), context.source, "de") or ""
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
             may_be_verb = is_noun and _may_be_verb(text, begin, end, context.source)
@@ -179,7 +181,7 @@ def _origins(source: Sequence[_Word], target: Sequence[_Word], attention: NDArra
 def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None]) -> Iterator[tuple[str, _Word]]:
     """Yield (guess, source word). Neighbours of a guess that attend to the same source word belong to it."""
     for origin, group in groupby(zip(words, origins, strict=True), key=lambda pair: pair[1]):
-        members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS]
+        members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS or (word.begin and word.text.istitle())]
         if origin is None or len(origin.text) < LEAST_LETTERS or not members:
             continue
         unsure = [word for word in members if word.new or _probability([word]) < KNOWN_PROBABILITY] or members
@@ -193,7 +195,10 @@ def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None])
         else:
             invented = any(word.new and _probability([word]) < GUESS_PROBABILITY for word in unsure)
             limit = GUESS_PROBABILITY if invented or origin.new != 1 else STRICT_PROBABILITY
-            is_guess = (invented or origin.new > 0) and _probability(unsure) < limit
+            is_known = not (origin.new or origin.phrase) and origin.text.islower()  # only an ending may be invented
+            begins_alike = guess.casefold()[:LEAST_LETTERS] == instead[:LEAST_LETTERS]
+            is_form = is_known and (begins_alike or origin.last - origin.first <= _MOST_TOKENS)
+            is_guess = (invented or origin.new > 0) and not is_form and _probability(unsure) < limit
             is_guess = is_guess and not re.search(rf"(?<!\w){re.escape(instead)}(?!\w)", text.casefold())
         if is_guess:
             yield guess, origin

@@ -77,6 +77,13 @@ def _count_pairs(text: str) -> int:
     return sum(map(text.count, _QUOTES)) // 2
 
 
+def literal_words(source: str) -> list[str]:
+    """Return the quoted words in lower case of a sentence in which they stand for themselves: `Type "exit"`."""
+    if not has_quotes(source) or not _LITERAL_CONTEXT.search(source):
+        return []
+    return [text for one in _QUOTATIONS for text in one.findall(source) if text.islower()]
+
+
 def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSpan] = ()) -> list[str]:
     """Return the single quoted words in lower case that a model copied, as in `Sie sagten „no“`, without those of code.
 

@@ -179,11 +179,14 @@ def lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Rang
         lost += names.lost_names(variant.text, text) + titles.lost_titled_names(variant.text, text, context.source)
         lost += _lost_unknown_names(variant.text, text, context)
     lost += damaged + symbols.lost_symbols(variant.text, text)
+    if context.phrases and text.count("(") < variant.text.count("("):
+        lost += [match.span(1) for match, _ in context.phrases.bracketed(variant.text, *languages)]
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER] if lost else []
     return [
         (begin, end)
         for begin, end in sorted(set(lost))
-        if not any(span.begin < end and begin < span.end for span in spans)
+        # Müller GmbH stays, in which GmbH is a span
+        if not any(max(begin, span.begin) < min(end, span.end) and end - begin <= len(span.text) for span in spans)
     ]
 
 

@@ -4,7 +4,7 @@ A model that has read sentences often takes a word without a sentence for anothe
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,9 @@ NAME = "{name}"  # stands for a name after a title or degree: dear Mr {name}
 MAN, WOMAN = "{man}", "{woman}"  # stand for given names: dear {man}
 _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
+_AND = re.compile(r" (?:and|et|und) ")
+_IN_BRACKETS = re.compile(r"(?<= )\(([^\W\d_]+(?: [^\W\d_]+){0,2})(?=\)| \d)")
+_COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Phrases:
         """Return the translation of a phrase, with its letter case and final marks, or None for another text."""
         if len(text) > MOST_CHARACTERS:
             return None
+        if text[:1] == "&":  # an accelerator: &Open
+            return (inner := self.translate(text[1:], source, target)) and f"&{inner}"
         language, name = primary_language(source), ""
         row = self._rows.get((language, _key(text)))
         if (not row or _ANY_NAME.search(row[language])) and (name := titles.last_name(_MARKS.sub("", text), source)):
@@ -42,7 +47,7 @@ class Phrases:
             found = titles.write_degrees(_ANY_NAME.sub(lambda _: name, found), target)
         if not row or not found:
             return None
-        if text.isupper() and len(text) > 1 and not row[language].isupper():  # unlike CV
+        if text.isupper() and len(_key(text)) > 1 and not row[language].isupper():  # unlike CV
             found = casing.raise_capitals(found, text, target)
         elif text[0].isupper():
             found = casing.raise_first(found, target)
@@ -53,6 +58,13 @@ class Phrases:
         """Return the translation of a phrase in lower case without name and final marks: a fast `translate`."""
         known = (primary_language(source), text.casefold().replace("’", "'")) in self._rows
         return self.translate(text, source, target) if known else None
+
+    def bracketed(self, text: str, source: str, target: str) -> Iterator[tuple[re.Match[str], str]]:
+        """Yield the words after an opening bracket, before `)` or a number, that are a phrase, and its translation."""
+        for match in _IN_BRACKETS.finditer(text) if "(" in text else ():
+            found = match[1][1:].islower() and self.translate_words(match[1], source, target)
+            if found:
+                yield match, found
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], Mapping[str, str]]:
@@ -79,4 +91,5 @@ def load_phrases(folder: Path) -> Phrases | None:
 
 
 def _key(text: str) -> str:
-    return _MARKS.sub("", text).casefold().replace("’", "'")
+    text = _AND.sub(" & ", text.casefold().replace("’", "'"))
+    return text if text == _COMMAND else _MARKS.sub("", text)

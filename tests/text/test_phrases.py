@@ -8,6 +8,9 @@ from mt.text.phrases import Phrases, load_phrases
 
 ROWS = (
     {"en": "paid", "de": "bezahlt", "fr": "payé"},
+    {"en": "open...", "de": "öffnen..."},
+    {"en": "open", "de": "offen"},
+    {"en": "terms and conditions", "de": "AGB"},
     {"en": "deadline", "de": "Frist", "fr": "date limite"},
     {"en": "time limit", "de": "Frist", "fr": "délai"},
     {"en": "Dear Sir or Madam,", "de": "Sehr geehrte Damen und Herren,", "fr": "Madame, Monsieur,"},
@@ -24,6 +27,8 @@ ROWS = (
     ("direction", "text", "expected"),
     [
         *(("en-de", "Paid", "Bezahlt"), ("en-de", "paid", "bezahlt"), ("en-fr", "PAID!", "PAYÉ !")),
+        *(("en-de", "Open...", "Öffnen..."), ("en-de", "Open!", "Offen!"), ("en-de", "&Open...", "&Öffnen...")),
+        *(("en-de", "Terms & Conditions", "AGB"), ("fr-en", "à :", None), ("en-de", "& more", None)),
         *(("de-en", "Frist:", "Deadline:"), ("en-de", "deadline", "Frist"), ("en-GB-de-CH", "Deadline …", "Frist…")),
         *(("en-de", "Dear Sir or Madam", "Sehr geehrte Damen und Herren"), ("fr-de", "Date Limite :", "Frist:")),
         *(("en-de", "Forgot your password?", "Passwort vergessen?"), ("en-fr", "Forgot your password?", None)),
@@ -53,6 +58,11 @@ ROWS = (
 def test_phrases(direction: str, text: str, expected: str | None) -> None:
     source, target = direction[: len(direction) // 2], direction[len(direction) // 2 + 1 :]
     assert Phrases(ROWS).translate(text, source, target) == expected
+
+
+def test_phrases_in_brackets() -> None:
+    found = Phrases(ROWS).bracketed("A f(paid), (paid) and (deadline 5) (paid too) (paid", "en", "de")
+    assert [(match[0], words) for match, words in found] == [("(paid", "bezahlt"), ("(deadline", "Frist")]
 
 
 def test_the_file_of_a_model(tmp_path: Path) -> None:

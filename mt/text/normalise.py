@@ -18,7 +18,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ _HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gar
 )
 
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
-_GENDER_FORMS, _TYPED_QUOTES, _SINGLE_QUOTES, _LETTER_SYMBOL = map(
+_GENDER_FORMS, _FRENCH_GENDER_FORMS, _TYPED_QUOTES, _SINGLE_QUOTES, _LETTER_SYMBOL = map(
     re.compile, read_tables("normalise.toml")["patterns"].values()
 )
 LETTER_SYMBOL = _LETTER_SYMBOL.pattern
@@ -48,6 +48,8 @@ _RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w|‚
 _RESPELLED_GERMAN = re.compile(
     rf"{'|'.join(rf'{re.escape(sign)}(?<=[a-zäöüß].)-?[Ii]n' for sign in ':*·/(')}|-\r?\n|{_RESPELLED.pattern}"
 )
+_RESPELLED_FRENCH = re.compile(rf"\((?<=[a-zà-ÿ]\()(?:[els]|ne|rice)|/(?<=[eln]/)[uelc]|{_RESPELLED.pattern}")
+_FAST_TESTS = {"": _RESPELLED, "de": _RESPELLED_GERMAN, "fr": _RESPELLED_FRENCH}
 _TYPED_APOSTROPHE = re.compile(r"\A[^`]*[^\W\d_](`)[^\W\d_][^`]*\Z")
 _FULL_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
 _HAS_FULL_WIDTH, _HAS_WIDE = re.compile("[！-～]"), re.compile("[\u3001-\ud7ff\uf900-\ufaff\uff61-\uffdc]")
@@ -150,7 +152,7 @@ class Normaliser:
 
         Without `knows`, letters and digits in compatibility forms are always replaced, and punctuation never.
         """
-        self._is_german = False
+        self._language = ""  # of those with gender forms
         self._replacements = dict(_replacements(knows))
         replaced = "".join(_character_ranges(self._replacements))
         self._replaced = re.compile(f"[{replaced}]") if replaced else None
@@ -160,17 +162,13 @@ class Normaliser:
 
     def of_language(self, language: str) -> "Normaliser":
         """Return the normaliser of sentences in a language."""
-        return self._of_german if primary_language(language) == "de" else self
-
-    @cached_property
-    def _of_german(self) -> "Normaliser":
-        own = copy(self)
-        own._is_german = True
+        own, primary = copy(self), primary_language(language)
+        own._language = primary if primary in _FAST_TESTS else ""
         return own
 
     def normalise(self, text: str, kept: Sequence[Range] = ()) -> NormalisedText:
         """Return the normalised text. Characters in the ranges `kept` stay as they are."""
-        respelled = (_RESPELLED_GERMAN if self._is_german else _RESPELLED).search(text) is not None
+        respelled = _FAST_TESTS[self._language].search(text) is not None
         whole = NormalisedText(text)
         if not (respelled or "  " in text) and (
             (text.isascii() and text.isprintable())
@@ -191,7 +189,7 @@ class Normaliser:
 
     def _normalise(self, draft: NormalisedText) -> NormalisedText:
         draft = _compose(draft.replace(_REMOVED, lambda match: ""))
-        if self._is_german:
+        if self._language == "de":
             draft = draft.replace(_HYPHEN_AT_END, lambda match: "")
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         draft = draft.replace(_NO_CENTS, lambda match: "")
@@ -201,8 +199,10 @@ class Normaliser:
             marks = ((quote, "'" if _is_within_quotation(draft.text, quote.start()) else '"') for quote in quotes)
             draft = draft.edit((at, at + 1, mark) for one, mark in marks for at in (one.start(), one.end() - 1))
         draft = draft.edit((*quote.span(1), "'") for quote in _TYPED_APOSTROPHE.finditer(draft.text))
-        if self._is_german:
+        if self._language == "de":
             draft = draft.replace(_GENDER_FORMS, _without_gender_form)
+        elif self._language == "fr":
+            draft = draft.replace(_FRENCH_GENDER_FORMS, lambda match: match["word"] or match["article"])
         draft = draft.replace(_GERMAN_GUILLEMETS, lambda match: f"„{match[1]}“")
         if self._replaced:
             draft = draft.replace(self._replaced, self._replacement)

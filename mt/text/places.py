@@ -1,19 +1,22 @@
 """Names of cities and regions, which small models lose, or copy though the target language has another."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
+from mt.text.normalise import NormalisedText
 from mt.text.word_tables import read_tables
 
 _LANGUAGES = ("en", "de", "fr")
 _POSTCODE = re.compile(r"(?<![\w.,/-])(?:[DF]-)?\d{5} (?=[A-ZÄÖÜ])")
 _TOWN_HINT = re.compile(r"\d\d{4} [A-ZÄÖÜ]")  # a fast test
 _TOWN_ENDINGS = "stadt|berg|burg|dorf|heim|hausen|bach|ingen|furt|brücken?|kirchen|feld|ville"
+_CAPITALS = re.compile(r"[A-Z][A-Z](?:(?<=EU)|(?<=UE)|[A-Z])")  # a fast test
+_ACRONYM = re.compile(r"(?!\AWHO)(?<![\w./@'’-])((?:[LlDd]['’])?)([A-Z]{2,4})(?![\w/@'’-]|\.\w)")
 _NEITHER_BEFORE, _AFTER = r"[\w'’.@/`-]", r"(?![\w@/-]|\.\w)"
 
 
@@ -35,6 +38,31 @@ def write_places(
         if copied and not _whole(new).search(translation) and not any(place[0] in text for text in kept):
             translation = _whole(place[0]).sub(new, translation)
     return translation
+
+
+def read_acronyms(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
+    """Write acronyms such as `l'OMS` as the target language has them: `la WHO`. The ranges `kept` stay."""
+    language, target = map(primary_language, languages)
+    if not (language in _LANGUAGES and target in _LANGUAGES and _CAPITALS.search(text.text)) or text.text.isupper():
+        return text
+    names = _acronyms(language)
+
+    def written(match: re.Match[str]) -> str:
+        article = {"l": "la ", "d": "de ", "": ""}[match[1][:1].lower()]
+        return (article.capitalize() if match[1][:1].isupper() else article) + names[match[2]][target]
+
+    matches = (
+        match for match in _ACRONYM.finditer(text.text) if names.get(match[2], {}).get(target, match[2]) != match[2]
+    )
+    return text.edit(
+        (*one.span(), written(one)) for one in matches if not any(a < one.end() and one.start() < b for a, b in kept)
+    )
+
+
+@cache
+def _acronyms(language: str) -> Mapping[str, Mapping[str, str]]:
+    rows = (dict(zip(_LANGUAGES, line.split(", "), strict=True)) for line in read_tables("places.toml")["acronyms"])
+    return {row[language]: row for row in rows if row[language] != "UN"}  # models misread ONU
 
 
 def postcodes(text: str) -> list[Range]:
@@ -74,6 +102,7 @@ def _names(language: str) -> tuple[re.Pattern[str], Mapping[str, Mapping[str, st
     endings = "|".join(rf"(?<={capital})(?:{rests})" for capital, rests in by_capital.items())
     before = (
         rf"[{''.join(by_capital)}](?<!{_NEITHER_BEFORE}.)(?<![Ee]au de .)"  # `re` finds one of a set of letters quickly
+        r"(?<!\b(?:AC|AS|FC|RB|SC|SV) .)(?<!\b(?:BSC|EHC|FSV|TSG|TSV|VfB|VfL) .)"  # of clubs: FC Bayern
     )
     return re.compile(rf"{before}(?:{endings}){_AFTER}(?! [A-ZÄÖÜÉ])"), names
 

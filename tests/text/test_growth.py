@@ -11,6 +11,7 @@ from mt.errors import DocumentError
 from mt.text import protect, repetition, restoration, segment
 from mt.text.alignment import Link, PieceAttention
 from mt.text.casing import lower_capitals, lower_title_case
+from mt.text.clock import read_times
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
@@ -171,6 +172,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
         ["closed on May 3-", "Mon, 7-12 h and ", "is 3-5 "],
     ),
     (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["1 to ", "1 pm "]),
+    (lambda text: read_times(NormalisedText(text), ("de", "en")), 300, ["halb sechs ", "fünf vor ", "1 Uhr "]),
     (lambda text: mend_marks('"a," b', text, "de"), 2000, ['⋯"a ⋯x', "«a", '"⋯a ⋯', "„a “", "Haus a-", "[a "]),
     (lambda text: read_brackets(NormalisedText(text), []), 2000, [" [a b", " [a b]"]),
     (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),

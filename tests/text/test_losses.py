@@ -49,6 +49,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "Weil Martin der Bauer ist und Karl König wurde", "Because Martin is the farmer and Karl became king"),
         ("", "The Martin Family and the Robert Schools", "Familie Martin und die Schulen von Robert"),
         ("", "La Caroline du Nord, Louis XIV et Alexandre Ier", "North Carolina, Louis the Great and Alexander I"),
+        ("", "Bei der ⟨Bäcker GmbH⟩, der ⟨Weiß & Sohn OHG⟩ und der Rot AG", "The baker GmbH, White & son and Rot AG"),
+        ("", "⟨Example Inc.⟩, Ltd. of AG", "Beispiel Inc."),
         ("", "Send Michael Invoices. Did Anna Tell you?", "Sende Michael Rechnungen. Sagte Anna es?"),
     ],
     "negations": [

@@ -7,6 +7,7 @@ import pytest
 
 from mt.text.casing import begin_with_capital
 from mt.text.messages import write_number_signs
+from mt.text.clock import write_times
 from mt.text.names import write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.numbers import mend_numbers
@@ -30,6 +31,7 @@ def of_pair(mend: Callable[[str, str, tuple[str, str]], str]) -> Callable[[str, 
 
 MENDED: dict[str, Callable[[str, str, str], str]] = {
     "numbers": of_pair(mend_numbers),
+    "times of day": write_times,
     "prohibitions": of_pair(mend_prohibitions),
     "days and months": of_pair(mend_names),
     "ranges of days and times": of_pair(mend_ranges),
@@ -106,6 +108,13 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en fr", "at 9:00 or 12:00", "à 9:00 ou 12:00"),
         ("de en", "`$x` 12 €", "`$x` ⟨$12→€12⟩"),
     ],
+    "times of day": [
+        ("en", "um 18.45 Uhr, um 0 Uhr", "at 18:45⟨ o'clock→⟩, at 0⟨ o'clock→:00⟩, 17⟨ o'clock→:00⟩, 9 o'clock"),
+        ("en", "12:00 Uhr, 14:30 Uhr, 8.30 Uhr", "12:00⟨ AM→⟩, 14:30⟨ PM→⟩, 8:30 AM, 12:00 PM, 8:30⟨ p.m.→⟩"),
+        ("en", "14:30 Uhr, 5:00 pm", "2:30 p.m., 5:00 pm"),
+        ("fr", "7:15 Uhr", "à 7 h 15⟨ heures→⟩, 3 heures"),
+        ("de", "at 5", "um 17 o'clock"),
+    ],
     "prohibitions": [
         ("en de", "It must not be opened.", "Es ⟨muss→darf⟩ nicht geöffnet werden."),
         ("en de", "Children mustn't use it.", "⟨Müssen→Dürfen⟩ Kinder es nicht nutzen"),
@@ -180,6 +189,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     "titles": [
         ("en de", "Mr Smith called.", "⟨Mr→Herr⟩ Smith rief an."),
         ("en de", "Please ask Mr. Smith's wife.", "Frag ⟨Mr.→Herrn⟩ Smiths Frau."),
+        ("en fr", "Miss Black slept. Miss America won.", "⟨Miss→Mme⟩ Black dormait. Miss America a gagné."),
         ("en de", "I met Mr Smith.", "Ich traf Herr Smith."),
         ("en de", "I spoke with Mr Dr. Lee.", "Ich sprach mit ⟨Mr→Herrn⟩ Dr. Lee."),
         ("en de", "Is Mr Lee in, or Mrs Lee?", "Ist ⟨Mr→Herr⟩ Lee da oder ⟨Mrs→Frau⟩ Lee?"),
@@ -224,6 +234,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "places": [
         ("en de", "a train to Vienna", "ein Zug nach ⟨Vienna.→Wien.⟩"),
+        ("de en", "der FC Bayern und der SV Sachsen", "FC Bayern and SV Sachsen"),
         ("de fr", "in Genf und Graz", "à ⟨Genf→Genève⟩ et Graz"),
         ("en de", "Rome", "Romes ⟨Rome→Rom⟩"),
         ("en de", "Vienna, see vienna.example and `Vienna`", "Wien, Vienna"),

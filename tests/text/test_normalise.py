@@ -83,6 +83,13 @@ GERMAN = {
     ),
     "a comparison at the beginning of a line": ("wenn x\n> 5, dann", "wenn x > 5, dann"),
 }
+FRENCH = {
+    "French gender forms": (
+        "Le/la locataire, un(e) étudiant(e), les invité(e)s, vendeur(se), il/elle, un/une",
+        "Le locataire, un étudiant, les invités, vendeur, il, un",
+    ),
+    "no French gender forms": ("Button_Click(e), a.find(e), f(e), le(e)x, le/l, a/une, Un Ion(e)(s)",) * 2,
+}
 CLOSEST = {
     "single quotes": ("don‘t ‚a‘ ›b‹ ´c ‘it’s so’ ‛d’ ‘‘e’’", 'don’t "a" "b" \'c "it’s so" "d" "e"'),
     "single quotes within others": ("“a ‘b’ c” ‘d’", "“a 'b' c“ \"d\""),
@@ -105,11 +112,12 @@ CLOSEST = {
     [
         *((Normaliser(), *row) for row in CHANGED.values()),
         *((Normaliser().of_language("de-AT"), *row) for row in GERMAN.values()),
+        *((Normaliser().of_language("fr"), *row) for row in FRENCH.values()),
         *((NORMALISER, *row) for row in CLOSEST.values()),
         (Normaliser(frozenset("Ｄdg－-").__contains__), "Ｄ ｇ－", "Ｄ g－"),  # forms that the tokenizer knows stay
         (NORMALISER, "\ufefb ｶ", "\ufefb ｶ"),  # and so do forms of letters that it does not know
     ],
-    ids=[*CHANGED, *GERMAN, *CLOSEST, "known forms", "unknown letters"],
+    ids=[*CHANGED, *GERMAN, *FRENCH, *CLOSEST, "known forms", "unknown letters"],
 )
 def test_text_is_changed(normaliser: Normaliser, text: str, expected: str) -> None:
     assert normaliser.normalise(text).text == expected

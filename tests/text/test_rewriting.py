@@ -5,19 +5,30 @@ from collections.abc import Callable
 import pytest
 
 from mt.text.abbreviations import ends_with_abbreviation, expand_abbreviations
+from mt.text.clock import read_times
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import unify_numbers
+from mt.text.places import read_acronyms
 from tests.text.changes import before_and_after
 
-
-def unified(text: NormalisedText, languages: str) -> NormalisedText:
-    source, target = languages.split()
-    return unify_numbers(text, (source, target))
+Rewording = Callable[[NormalisedText, str], NormalisedText]
 
 
-REWRITE: dict[str, Callable[[NormalisedText, str], NormalisedText]] = {
+def of_pair(reword: Callable[[NormalisedText, tuple[str, str]], NormalisedText]) -> Rewording:
+    """Return a function that has two languages in one string, such as `en de`."""
+
+    def reworded(text: NormalisedText, languages: str) -> NormalisedText:
+        source, target = languages.split()
+        return reword(text, (source, target))
+
+    return reworded
+
+
+REWRITE: dict[str, Rewording] = {
     "abbreviations": expand_abbreviations,
-    "numbers and times": unified,
+    "numbers and times": of_pair(unify_numbers),
+    "times of day in words": of_pair(read_times),
+    "acronyms": of_pair(read_acronyms),
 }
 ROWS: dict[str, list[tuple[str, str]]] = {
     "abbreviations": [
@@ -75,6 +86,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("en", "on Sun servers, On Sun loungers, on Wed couples, on Sun's dot, on Sun. lotion, on Sun 5, on Sun/Mon"),
         ("en", "⟨Mon, Wed→Monday, Wednesday⟩ and ⟨Fri,→Friday,⟩ 2-4 pm"),
         ("de", "⟨Sa.→Samstag⟩ und ⟨So.→Sonntag⟩ haben wir zu"),
+        ("de", "Ludwig ⟨XIV.→XIV⟩ war, Heinrich ⟨VIII.,→VIII,⟩ unter Karl V. Er, ⟨zw.→zwischen⟩ 8 und 9"),
         ("cs", "ca. 5"),
     ],
     "numbers and times": [
@@ -121,8 +133,13 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("fr de", "de ⟨9h→9:00⟩ à ⟨12h→12:00⟩ et de ⟨14 h→14:00⟩ à ⟨18 h,→18:00,⟩ de 2 h à 3 h"),
         ("de en", "⟨8.00–12.00→8:00–12:00⟩ und ⟨14.00–18.00→14:00–18:00⟩ Uhr, 8.00–12.00"),
         ("de en", "Am ⟨3.10.→3. Oktober⟩ um ⟨8.30→8:30⟩ Uhr, vom ⟨03.05.–05.05.→3. Mai bis 5. Mai⟩ zu"),
-        ("de en", "am 3.10.2024, in 3.1. und 3.2. am 24.12."),
-        ("fr de", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h"),
+        ("de en", "am 3.10.2024, in 3.1. und 3.2. am ⟨24.12.→24. Dezember.⟩"),
+        ("de en", "bis ⟨14.06.→14. Juni⟩ zu, Montag, ⟨5. 8.→5. August⟩ da, ab ⟨1. 1. 2024.→1. Januar 2024.⟩"),
+        ("de en", "Wenn x < 5⟨ ist→⟩, falls n >= 3⟨ gilt→⟩, wenn der Wert < 5 ist, so"),
+        ("de en", "§ 5 ⟨Abs. 2→(2)⟩ BGB, Art. 3 ⟨Absatz 1a→(1a)⟩, im Abs. 2"),
+        ("de en", "Version 1. 2. 3 am 3. 13. da, 1. 2. 3. 2024, um ⟨14 h→14:00⟩, um 14 h 30, ab 3 h"),
+        ("fr de", "à 2⟨h→ heures⟩ de Paris, à 9⟨h→ heures⟩ de vol, à 8⟨h→ heures⟩ par jour, à 3h"),
+        ("fr de", "à ⟨8 h→8:00⟩ et à ⟨18 h→18:00⟩ devant, Après ⟨17 h→17:00⟩, dure 8 h, 2 h"),
         ("fr fr", "14h30"),
         ("fr de", "À 15h 30⟨ →\u00a0⟩000 € volés."),
         (
@@ -145,6 +162,28 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("fr de", "5 ⟨€/mois→€ par mois⟩"),
         ("en de", "a $5 m rope, $5mm, US$5m, `$5m`"),
     ],
+    "acronyms": [
+        ("fr en", "⟨L'OMS→La WHO⟩ et les pays de ⟨l'OTAN→la NATO⟩ ou ⟨d'UE→de EU⟩, l'OMSA, OMS-x"),
+        ("en fr", "The ⟨IMF→FMI⟩ and the ⟨EU→UE⟩, the UN"),
+        ("en fr", "WHO are you?"),
+        ("en de", "the EU, the ⟨GDP→BIP⟩, the WHO"),
+        ("fr en", "L'OMS À PARIS"),
+        ("fr es", "L'OMS est là"),
+    ],
+    "times of day in words": [
+        ("de en", "um ⟨halb sechs→5:30 Uhr⟩ und ⟨Viertel nach sieben→7:15 Uhr⟩, ⟨halb eins→12:30 Uhr⟩"),
+        ("de en", "⟨fünf vor halb drei→2:25 Uhr⟩, ⟨zehn nach halb zwei Uhr→1:40 Uhr⟩, ⟨Viertel vor eins→12:45 Uhr⟩"),
+        ("de en", "⟨dreiviertel acht→7:45 Uhr⟩, ⟨drei viertel acht→7:45 Uhr⟩, ⟨acht Uhr dreißig→8:30 Uhr⟩"),
+        ("de en", "um ⟨8 Uhr 30→8:30 Uhr⟩, 8 Uhr 30 Leute, fünf nach zehn Versuchen, halb so viel, deshalb sechs"),
+        ("en de", "at ⟨half past seven→7:30⟩, at ⟨quarter to one→12:45⟩, a quarter past 9"),
+        ("en de", "at ⟨ten to eight→7:50⟩ and ⟨five minutes past two→2:05⟩. Give ten to eight, five to ten days"),
+        ("en de", "at ⟨seven thirty→7:30⟩, at half past two people, at ⟨noon→12:00⟩, before ⟨12 noon→12:00⟩, noon sun"),
+        ("en fr", "at noon, at ⟨half past six o'clock→6:30⟩"),
+        ("fr en", "à ⟨cinq heures et demie→5:30⟩, à ⟨huit heures moins le quart→7:45⟩, est ⟨six heures dix→6:10⟩"),
+        ("fr en", "à ⟨midi et demi→12:30⟩, est ⟨minuit moins le quart→23:45⟩, vers ⟨8 heures 05→8:05⟩"),
+        ("fr en", "dure deux heures et demie, à trois heures et demie de Paris, à cinq heures"),
+        ("it en", "halb sechs, half past six"),
+    ],
 }
 """Languages and a source, in which `⟨a→b⟩` is a change."""
 
@@ -162,5 +201,6 @@ def test_terms_stay_and_abbreviations_end_sentences() -> None:
     assert unify_numbers(NormalisedText("15.30 Uhr 16.30 Uhr"), ("de", "en"), [(0, 9)]).text == "15.30 Uhr 16:30 Uhr"
     unified = unify_numbers(NormalisedText("At 5 p.m. we go"), ("en", "de"))
     assert (unified.original_range(3, 8), unified.normalised_range(10, 12)) == ((3, 9), (9, 11))
+    assert read_times(NormalisedText("um halb acht, um halb neun"), ("de", "en"), [(3, 7)]).text.endswith("8:30 Uhr")
     ends = [ends_with_abbreviation("5 Mio. ", follows, "de") for follows in ("3 ", "extra", "Euro")]
     assert ends == [True, True, False]

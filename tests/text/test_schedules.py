@@ -2,6 +2,7 @@
 
 import pytest
 
+from mt.text.clock import relative_time
 from mt.text.schedules import translate_line
 
 
@@ -95,3 +96,19 @@ def test_lines(direction: str, line: str, expected: str) -> None:
 def test_other_texts(direction: str, text: str) -> None:
     source, target = direction.split("-")
     assert translate_line(text, (source, target)) is None
+
+
+@pytest.mark.parametrize(
+    ("direction", "text", "expected"),
+    [
+        ("en-de", "5 days ago", "vor 5 Tagen"),
+        ("de-fr", "Vor 1 Jahr.", "Il y a 1 an."),
+        ("fr-en", "dans 2 mois", "in 2 months"),
+        ("en-de", "5 dogs ago", None),
+        ("de-en", "vor fünf Tagen", None),
+        ("en-it", "5 days ago", None),
+    ],
+)
+def test_times_from_now(direction: str, text: str, expected: str | None) -> None:
+    source, target = direction.split("-")
+    assert relative_time(text, (source, target)) == expected

@@ -59,7 +59,6 @@ LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models r
 # drop a preposition before a number that stands for a name.
 _NUMBER_HANDICAP = 0.08
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> ?\()(?P<inner>[^()]+)\)(?P<mark>:?)")
-_CAPTION = re.compile(r"[\[(]([^\W\d_]+(?:[ ,]+[^\W\d_]+)+)[\])]")  # [DOOR CLOSES]
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
 _NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
 _PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
@@ -334,10 +333,7 @@ def _divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Rang
 
 
 def _divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of `(red)`, `Cup (red/blue):` and `Cup X-5, 3 l`, whose words are phrases, and of `[A DOG]`."""
-    caption = _CAPTION.fullmatch(sentence) if sentence.isupper() else None
-    if caption and not protect.find_spans(sentence):
-        return [TextPart(sentence[0], kept=True), TextPart(caption[1], kept=False), TextPart(sentence[-1], kept=True)]
+    """Return the parts of `(red)`, `Cup (red/blue):` and `Cup X-5, 3 l`, whose words are phrases; otherwise []."""
     phrases, languages = context.phrases, (context.source, context.target)
     if not phrases or kept or len(sentence) > MOST_CHARACTERS:
         return []

@@ -15,6 +15,7 @@ _LANGUAGES = ("en", "de", "fr")
 _POSTCODE = re.compile(r"(?<![\w.,/-])(?:[DF]-)?\d{5} (?=[A-ZÄÖÜ])")
 _TOWN_HINT = re.compile(r"\d\d{4} [A-ZÄÖÜ]")  # a fast test
 _TOWN_ENDINGS = "stadt|berg|burg|dorf|heim|hausen|bach|ingen|furt|brücken?|kirchen|feld|ville"
+_ARTICLES = {"l": "la ", "L": "La ", "d": "de ", "D": "De "}
 _CAPITALS = re.compile(r"[A-Z][A-Z](?:(?<=EU)|(?<=UE)|[A-Z])")  # a fast test
 _ACRONYM = re.compile(r"(?!\AWHO)(?<![\w./@'’-])((?:[LlDd]['’])?)([A-Z]{2,4})(?![\w/@'’-]|\.\w)")
 _NEITHER_BEFORE, _AFTER = r"[\w'’.@/`-]", r"(?![\w@/-]|\.\w)"
@@ -43,26 +44,13 @@ def write_places(
 def read_acronyms(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
     """Write acronyms such as `l'OMS` as the target language has them: `la WHO`. The ranges `kept` stay."""
     language, target = map(primary_language, languages)
-    if not (language in _LANGUAGES and target in _LANGUAGES and _CAPITALS.search(text.text)) or text.text.isupper():
+    if not ({language, target} <= {*_LANGUAGES} and _CAPITALS.search(text.text)) or text.text.isupper():
         return text
-    names = _acronyms(language)
-
-    def written(match: re.Match[str]) -> str:
-        article = {"l": "la ", "d": "de ", "": ""}[match[1][:1].lower()]
-        return (article.capitalize() if match[1][:1].isupper() else article) + names[match[2]][target]
-
-    matches = (
-        match for match in _ACRONYM.finditer(text.text) if names.get(match[2], {}).get(target, match[2]) != match[2]
-    )
-    return text.edit(
-        (*one.span(), written(one)) for one in matches if not any(a < one.end() and one.start() < b for a, b in kept)
-    )
-
-
-@cache
-def _acronyms(language: str) -> Mapping[str, Mapping[str, str]]:
     rows = (dict(zip(_LANGUAGES, line.split(", "), strict=True)) for line in read_tables("places.toml")["acronyms"])
-    return {row[language]: row for row in rows if row[language] != "UN"}  # models misread ONU
+    names = {row[language]: row[target] for row in rows if row[language] not in (row[target], "UN")}  # ONU is misread
+    found = (match for match in _ACRONYM.finditer(text.text) if match[2] in names)
+    free = (one for one in found if not any(begin < one.end() and one.start() < end for begin, end in kept))
+    return text.edit((*one.span(), _ARTICLES.get(one[1][:1], "") + names[one[2]]) for one in free)
 
 
 def postcodes(text: str) -> list[Range]:

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from mt.text.casing import begin_with_capital
-from mt.text.messages import write_number_signs
 from mt.text.clock import write_times
+from mt.text.messages import write_number_signs
 from mt.text.names import write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.numbers import mend_numbers

@@ -233,7 +233,7 @@ async def decode_without_repetition(decoded: DecodedVariant, context: SentenceCo
 
 
 async def decode_without_losses(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
-    """Decode again, with more hypotheses, if the best translation has lost a negation or a number.
+    """Decode again, with more hypotheses, if the best translation has lost a negation or a number, or has a new negation.
 
     Return the alternatives that have all of them, if the best of them is not much worse. Otherwise, lost numbers
     replace other words (mt.text.restoration).
@@ -242,7 +242,8 @@ async def decode_without_losses(decoded: DecodedVariant, context: SentenceContex
     numbers = [span for span in decoded.variant.copied if span.kind is SpanKind.NUMBER]
 
     def has_lost(text: str) -> bool:
-        return negation.is_lost(source, text, languages) or bool(protect.lost_spans(numbers, text))
+        inverted = negation.is_lost(source, text, languages) or negation.is_lost(text, source, languages[::-1])
+        return inverted or bool(protect.lost_spans(numbers, text))
 
     if not has_lost(decoded.best.text):
         return decoded

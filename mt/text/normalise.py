@@ -6,8 +6,8 @@
   when the text is encoded.
 - Soft hyphens, zero-width and bidirectional format characters, byte order marks and control characters are removed.
   U+200C and U+200D stay in scripts with joiners and in emoji, variation selectors in emoji.
-- `12,- €` becomes `12 €`, »...« becomes „...“, and ‚...‘ becomes "...", or '...' within a quotation. In German,
-  `Lehrer:innen` becomes `Lehrerinnen` (`_GENDER_FORMS`), and words divided at the end of a line are joined.
+- `12,- €` becomes `12 €`, »...« becomes „...“, and ‚...‘ becomes "...", or '...' within a quotation. Words
+  divided at the end of a line are joined. In German, `Lehrer:innen` becomes `Lehrerinnen` (`_GENDER_FORMS`).
 - Letters and digits in compatibility forms (full width, ligatures, mathematical alphabets) become plain letters, unless
   the tokenizer knows the form. Superscripts, circled digits and fractions stay: NFKC would change m² to m2.
 - Punctuation that the tokenizer does not know becomes the closest punctuation that it knows.
@@ -33,10 +33,11 @@ GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a n
 # Optional marks at the beginning of a quoted line of an e-mail, but not a comparison, as in `> 5`
 QUOTE_MARKS = r"(?:(?:^|(?<=\n))(?:> ?)+(?! *[\d=]))?"
 _SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+{QUOTE_MARKS} *)")
-_HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gartentür"
-    rf"(?<=[a-zäöüß]{{2}})[-\u2010]\r?\n{QUOTE_MARKS} *(?=[a-zäöüß]{{2}})"
-    r"(?!(?:und|oder|bzw|sowie|bis|wie|als|aber|noch|statt)\b)"
+_HYPHEN_AT_END = re.compile(  # of a line, but not in "Haus-\\nund Gartentür"
+    rf"(?<=[a-zß-ÿ]{{2}})[-\u2010]\r?\n{QUOTE_MARKS} *(?=[a-zß-ÿ]{{2}})"
+    r"(?!(?:und|oder|bzw|sowie|bis|wie|als|aber|noch|statt|and|en|et|or|ou|to)\b)"
 )
+_BEFORE_HYPHEN = re.compile(r"\b(?:well|self|half|high|low|long|short|old|full|part|time|user|non|ex|semi|co|là|ci)\Z")
 
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
 _GENDER_FORMS, _FRENCH_GENDER_FORMS, _TYPED_QUOTES, _SINGLE_QUOTES, _LETTER_SYMBOL = map(
@@ -44,9 +45,9 @@ _GENDER_FORMS, _FRENCH_GENDER_FORMS, _TYPED_QUOTES, _SINGLE_QUOTES, _LETTER_SYMB
 )
 LETTER_SYMBOL = _LETTER_SYMBOL.pattern
 # Fast tests: all alternatives begin with a letter, not with a set, so `re` searches for any of these letters first.
-_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w|‚\w|‘[‘\w]|‹\w|›\w|‛\w")
+_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w|‚\w|‘[‘\w]|‹\w|›\w|‛\w|-\r?\n")
 _RESPELLED_GERMAN = re.compile(
-    rf"{'|'.join(rf'{re.escape(sign)}(?<=[a-zäöüß].)-?[Ii]n' for sign in ':*·/(')}|-\r?\n|{_RESPELLED.pattern}"
+    rf"{'|'.join(rf'{re.escape(sign)}(?<=[a-zäöüß].)-?[Ii]n' for sign in ':*·/(')}|{_RESPELLED.pattern}"
 )
 _RESPELLED_FRENCH = re.compile(rf"\((?<=[a-zà-ÿ]\()(?:[els]|ne|rice)|/(?<=[eln]/)[uelc]|{_RESPELLED.pattern}")
 _FAST_TESTS = {"": _RESPELLED, "de": _RESPELLED_GERMAN, "fr": _RESPELLED_FRENCH}
@@ -189,8 +190,8 @@ class Normaliser:
 
     def _normalise(self, draft: NormalisedText) -> NormalisedText:
         draft = _compose(draft.replace(_REMOVED, lambda match: ""))
-        if self._language == "de":
-            draft = draft.replace(_HYPHEN_AT_END, lambda match: "")
+        if "\n" in draft.text:
+            draft = draft.replace(_HYPHEN_AT_END, _joint)
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         draft = draft.replace(_NO_CENTS, lambda match: "")
         draft = draft.replace(_TYPED_QUOTES, lambda match: f'"{match[match.lastindex or 0]}"')
@@ -217,6 +218,11 @@ class Normaliser:
             return match[0]
         new = self._replacements[match[0]]
         return f" {new} " if match[0] in _LONG_DASHES and len(around) == 2 and around.isalpha() else new
+
+
+def _joint(match: re.Match[str]) -> str:
+    """Return what joins the two parts of a divided word: the hyphen of words such as `well-known`, or nothing."""
+    return "-" if _BEFORE_HYPHEN.search(match.string, max(0, match.start() - 6), match.start()) else ""
 
 
 def _is_within_quotation(text: str, place: int) -> bool:

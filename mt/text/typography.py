@@ -40,6 +40,7 @@ _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[ .,]\d{3})+(?!\d)")  # also 1.234 567
 _OUTER_QUOTATION = re.compile("«[^»]*»|“([^“”«»]*)”")
 _HALF_GERMAN_QUOTE = re.compile("(?<=„)([^„“”]+)”")
+_TIGHT_SEMICOLON = re.compile(r"(?<![&#\w])([^\W\d_]+);(?= )")
 _TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["spacing"].values()
 )
@@ -178,6 +179,8 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     translation = write_speech_marks(source, pair_quotes(source, translation), language)
     if source.count(";") == 1 and translation.count(", ") == 1 and "," not in source and ";" not in translation:
         translation = translation.replace(", ", " ; " if primary_language(language) == "fr" else "; ")
+    if ";" in translation and primary_language(language) == "fr":
+        translation = _TIGHT_SEMICOLON.sub(r"\1 ;", translation)
     translation = translation.replace("( ", "(") if "( " not in source else translation
     runs = _MARKS.findall(source)
     translation = translation.replace("? !", "?!") if "?!" in runs else translation

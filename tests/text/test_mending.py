@@ -322,6 +322,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("fr", '"Yes," he said.', '⟨"Oui"→"Oui",⟩ il a dit.'),
         ("de", '"Go!" Then he left.', "„Geh!“ Dann ging er."),
         ("de", '"The Times" is old.', "„The Times“ ist alt."),
+        ("fr", "Red; blue &amp; old.", "⟨Rouge;→Rouge ;⟩ bleu &amp; vieux."),
         ("de", "“a” and ‘b’", "„a“ und ⟨„b”→„b“⟩"),
         ("de", "Open the `a` file.", "Öffnen Sie die Datei ⟨`a`-Datei→`a`⟩."),
         ("en", "kaufe Brot ;", "buy ⟨bread.→bread;⟩"),

@@ -233,7 +233,7 @@ async def decode_without_repetition(decoded: DecodedVariant, context: SentenceCo
 
 
 async def decode_without_losses(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
-    """Decode again, with more hypotheses, if the best translation has lost a negation or a number, or has a new negation.
+    """Decode again, with more hypotheses, if the best translation lost a negation or a number, or has a new negation.
 
     Return the alternatives that have all of them, if the best of them is not much worse. Otherwise, lost numbers
     replace other words (mt.text.restoration).

@@ -60,6 +60,7 @@ LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models r
 _NUMBER_HANDICAP = 0.08
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> ?\()(?P<inner>[^()]+)\)(?P<mark>:?)")
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
+_STRUCK = re.compile(r"~~(?=\S)([^~\n]{1,100})(?<=\S)~~")
 _NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
 _PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
     rf"(?P<name>[^\W\d_][^\d,;:.()]*?) (?=\S*\d)[A-Z\d][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
@@ -123,6 +124,10 @@ async def translate_sentence(
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
     alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
+    for struck in _STRUCK.findall(sentence) if "~~" in sentence and not kept else ():  # the model copies it
+        words = (await translate_sentence(struck, context, is_part=True))[0].text
+        words = casing.as_clause(words, struck, context.target, False, context.is_common)
+        alternatives = tuple(with_text(one, one.text.replace(f"~~{struck}~~", f"~~{words}~~")) for one in alternatives)
     if not context.options.sample and has_quotes(sentence):
         alternatives = await _mend_quotations(sentence, alternatives, context, kept)
     best = alternatives[0]

@@ -13,7 +13,7 @@ from mt.pipeline.variants import SentenceContext, attend_texts, link_texts
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
 from mt.text.alignment import Link, Range, link_words
-from mt.text.casing import begin_with_capital
+from mt.text.casing import as_clause, begin_with_capital
 from mt.text.clock import write_times
 from mt.text.formality import banned_words, formalities_of, supports_formality
 from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
@@ -161,7 +161,9 @@ class SentenceTranslator:
         if '"' in translation:
             translation = typography.unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = typography.space_guillemets(sentence, translation, self.context.target)
-        translation = safe_apostrophes(translation, sentence) if self.is_message else translation
+        if self.is_message:
+            translation = safe_apostrophes(translation, sentence)
+            translation = as_clause(translation, sentence, languages[1], False, self.context.is_common)
         translation = write_number_signs(sentence, translation, languages[1]) if "#" in translation else translation
         for match, phrase in self.context.phrases.bracketed(sentence, *languages) if self.context.phrases else ():
             translation = translation.replace(match[0], f"({phrase}")  # which the model copied
@@ -308,6 +310,8 @@ async def _restore_typography(
         texts = await _with_breaks(normalised.text, texts, breaks, context)
     if "…" in sentence and "..." not in sentence:
         texts = [text.replace("...", "…") for text in texts]
+    if "&" in sentence:
+        texts = [typography.write_references(sentence, text) for text in texts]
     if '""' in sentence and '""' not in normalised.text:  # a field of a record, in which marks are doubled
         texts = [text.replace('"', '""') for text in texts]
     if no_break_spaces:

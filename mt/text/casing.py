@@ -23,6 +23,7 @@ _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝ�
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_ME = re.compile(r"I\b(?!\.)")
 _DATE, _GERMAN_REQUEST = re.compile(r"\w+\.? \d"), re.compile(r"\w+n Sie\b")  # March 3; Wählen Sie
+_BEFORE_NOUN = re.compile(r"[A-ZÄÖÜ][a-zäöüß]{2,}e[mnrs]? [A-ZÄÖÜ]")  # Neue Nachrichten
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 # A letter with a meaning of its own: G 1/2", Plan B, Size: M, L, (B × H). In other languages, single letters are words.
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
@@ -147,7 +148,8 @@ def as_clause(
     first = "" if is_first else re.split(r"[\s'’]", translation, maxsplit=1)[0]
     if first and (clause[:1].islower() or _ENGLISH_ME.match(clause)):
         is_german = primary_language(language) == "de"
-        may_be_name = len(first) == 1 or is_german or _DATE.match(translation) or not is_common(first.lower())
+        is_free = not is_german or _BEFORE_NOUN.match(translation)
+        may_be_name = len(first) == 1 or not is_free or _DATE.match(translation) or not is_common(first.lower())
         if not may_be_name or may_lower(first, language) or (is_german and _GERMAN_REQUEST.match(translation)):
             translation = translation[0].lower() + translation[1:]
     mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""

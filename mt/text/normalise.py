@@ -8,6 +8,7 @@
   U+200C and U+200D stay in scripts with joiners and in emoji, variation selectors in emoji.
 - `12,- €` becomes `12 €`, »...« becomes „...“, and ‚...‘ becomes "...", or '...' within a quotation. Words
   divided at the end of a line are joined. In German, `Lehrer:innen` becomes `Lehrerinnen` (`_GENDER_FORMS`).
+- References to apostrophes within words and to quotation marks, and UTF-8 that was read as cp1252, become characters.
 - Letters and digits in compatibility forms (full width, ligatures, mathematical alphabets) become plain letters, unless
   the tokenizer knows the form. Superscripts, circled digits and fractions stay: NFKC would change m² to m2.
 - Punctuation that the tokenizer does not know becomes the closest punctuation that it knows.
@@ -40,12 +41,12 @@ _HYPHEN_AT_END = re.compile(  # of a line, but not in "Haus-\\nund Gartentür"
 _BEFORE_HYPHEN = re.compile(r"\b(?:well|self|half|high|low|long|short|old|full|part|time|user|non|ex|semi|co|là|ci)\Z")
 
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
-_GENDER_FORMS, _FRENCH_GENDER_FORMS, _TYPED_QUOTES, _SINGLE_QUOTES, _LETTER_SYMBOL = map(
+_GENDER_FORMS, _FRENCH_GENDER_FORMS, _TYPED_QUOTES, _SINGLE_QUOTES, _LETTER_SYMBOL, REFERENCE, _DECODED_BADLY = map(
     re.compile, read_tables("normalise.toml")["patterns"].values()
 )
 LETTER_SYMBOL = _LETTER_SYMBOL.pattern
 # Fast tests: all alternatives begin with a letter, not with a set, so `re` searches for any of these letters first.
-_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w|‚\w|‘[‘\w]|‹\w|›\w|‛\w|-\r?\n")
+_RESPELLED = re.compile(r",[-–—,]|`|<<|>>|„[^“”\"]{1,300}\"|\"\"\w|‚\w|‘[‘\w]|‹\w|›\w|‛\w|-\r?\n|&[#aqr]|Ã|Â|â€")
 _RESPELLED_GERMAN = re.compile(
     rf"{'|'.join(rf'{re.escape(sign)}(?<=[a-zäöüß].)-?[Ii]n' for sign in ':*·/(')}|{_RESPELLED.pattern}"
 )
@@ -189,6 +190,8 @@ class Normaliser:
         return whole if joined == text else NormalisedText(joined, [*chain(*begins)], [*chain(*ends)])
 
     def _normalise(self, draft: NormalisedText) -> NormalisedText:
+        draft = draft.replace(REFERENCE, lambda match: '"' if match["quote"] else "'")
+        draft = draft.replace(_DECODED_BADLY, lambda match: match[0].encode("cp1252").decode("utf-8", "replace"))
         draft = _compose(draft.replace(_REMOVED, lambda match: ""))
         if "\n" in draft.text:
             draft = draft.replace(_HYPHEN_AT_END, _joint)

@@ -9,7 +9,7 @@ from itertools import cycle
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
-from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, NormalisedText
+from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, REFERENCE, NormalisedText
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.quotations import STRAIGHT_QUOTE, pair_quotes, write_speech_marks
@@ -149,6 +149,14 @@ def space_guillemets(source: str, translation: str, language: str) -> str:
     if _TIGHT_GUILLEMET.search(source) and "« " not in translation:
         return translation
     return _TIGHT_GUILLEMET.sub(" ", translation)
+
+
+def write_references(source: str, translation: str) -> str:
+    """Write apostrophes and straight quotation marks as the references that its source has instead of them."""
+    for reference in REFERENCE.finditer(source):
+        sign = '"' if reference["quote"] else "'"
+        translation = translation if sign in source else translation.replace(sign, reference[0])
+    return translation
 
 
 def without_damage(text: str) -> str:

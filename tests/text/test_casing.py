@@ -100,6 +100,8 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
         ("Tom kam.", "Tom came.", "de", "Tom kam."),
         ("Essen Sie.", "eat it.", "de", "essen Sie."),
         ("Essen kam.", "food came.", "de", "Essen kam."),
+        ("Neue Hunde kamen.", "new dogs came.", "de", "neue Hunde kamen."),
+        ("Anne Hill kam.", "so Anne Hill came.", "de", "Anne Hill kam."),
         ("Give me this.", "donnez-moi ça.", "en", "give me this."),
         ("Friday came.", "le vendredi vint,", "en", "Friday came,"),
         ("March 3 came.", "le 3 mars vint,", "en", "March 3 came,"),
@@ -112,7 +114,8 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
     ],
 )
 def test_clause(translation: str, clause: str, language: str, expected: str) -> None:
-    assert as_clause(translation, clause, language, False, {"give", "i", "march", "essen"}.__contains__) == expected
+    common = {"give", "i", "march", "essen", "neue"}.__contains__
+    assert as_clause(translation, clause, language, False, common) == expected
     first = as_clause(translation, clause, language, is_first=True)
     assert first.lower() == expected.lower() and first[:1] == translation[:1]
 

@@ -34,6 +34,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨%s⟩ ⟨%1$s⟩ ⟨%.2f⟩ ⟨%(name)s⟩ ⟨%name%⟩ ⟨50%⟩ of ⟨5%%⟩",
         "Smith ⟨et al.⟩ and ⟨op. cit.⟩ of et",
         "⟨1 < 2⟩ and ⟨x > 3⟩, ⟨€5⟩/month",
+        "the regex ⟨^[a-z]+$⟩ or ⟨^\\d{3}$⟩ for ⟨^a⟩ costs ⟨$5⟩",
         "⟨$1⟩ of ⟨$2⟩, ⟨%@⟩ ⟨«First_Name»⟩ ⟨«kundenNr»⟩ ⟨«Vorname»⟩ the «dog»",
         "⟨*true*⟩ or ⟨*null*⟩ ⟨<<Name>>⟩ ⟨[FIRST_NAME]⟩ ⟨[YOUR NAME]⟩ [NOTE] ⟨<<a⟩ b ⟨c>>⟩",
         "Dear ⟨[Name]⟩, on ⟨[Order Date]⟩ ⟨[Ihre Kundennummer]⟩ [Name](⟨#x⟩) [Music] [the name]",

@@ -268,15 +268,22 @@ def _can_stand(stands: StandsForWord, before: str, after: str) -> bool:
 def _divisions(items: Sequence[InlineItem[PartType]], decode: Decode) -> Iterator[int]:
     """Yield the number of each item before which a space must divide two texts: behind the end tags between them.
 
-    The texts look like code if they are joined, or belong to elements that touch, as in `<i>one</i><b>two</b>`.
+    The texts look like code if they are joined, or belong to elements that touch, as in `<i>one</i><b>two</b>`, or a
+    link begins between them, and so where it ends, too: `Click<a>here</a>to`, but not `<a>dog</a>s`.
     """
-    begin = 0  # of the tags before the item
+    begin, glued = 0, set[object]()  # `begin` of the tags before the item
     for number, item in enumerate(items):
         if item.kind in _TAGS and item.divides:
             continue
         if 0 < begin < number:
             before, after = ("".join(text or "" for _, text in decode(one.text)) for one in (items[begin - 1], item))
-            if _look_like_code(before, after) or _touch(items[begin:number], before[-3:], after[:3]):
+            link = (
+                items[begin] if items[begin].divides == "a" and before[-2:].isalpha() and after[:2].isalpha() else None
+            )
+            if link and link.kind is InlineKind.OPEN:
+                glued.add(link.key)
+            divides = link is not None and link.key in glued
+            if divides or _look_like_code(before, after) or _touch(items[begin:number], before[-3:], after[:3]):
                 yield next((at for at in range(begin, number) if items[at].kind is InlineKind.OPEN), number)
         begin = number + 1
 

@@ -10,6 +10,7 @@ A unit is a word or a punctuation character. Units and marks are identified by t
 contains the units of `allowed` that no mark with the same parent encloses yet.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -20,6 +21,8 @@ from mt.text.alignment import Link, Range, find_words
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, children_of, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
+_REQUEST = re.compile(r"[a-zäöüß]{2}n \Z")
+_ADDRESSED = re.compile(r"(?i)\b(?:you|vous|they|them|she|her|ils|elles?)\b")
 MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed by relative position, in linear time
 
 
@@ -179,7 +182,16 @@ class _Placement:
             if j in inside_units:
                 best = max(best, (total - lowest, j + 1 - start, start))
         good = [j for j in range(best[2], best[2] + best[1]) if weights[j] > 0] or [best[2], best[2] + best[1] - 1]
-        return best[0], self._within_quotes(mark, range(good[0], good[-1] + 1))
+        first = good[0] + (len(good) > 1 and self._is_subject(mark, good[0]))
+        return best[0], self._within_quotes(mark, range(first, good[-1] + 1))
+
+    def _is_subject(self, mark: Mark, unit: int) -> bool:
+        """Return whether a target unit is that of a German request, as in `Lesen Sie <b>das Buch</b>`."""
+        right, target = self.units.right, self.units.target
+        is_request = target[right[unit].begin : right[unit].end] == "Sie" and _REQUEST.search(
+            target, 0, right[unit].begin
+        )
+        return bool(is_request) and _ADDRESSED.search(self.units.source, mark.begin, mark.end) is None
 
     def _within_quotes(self, mark: Mark, span: range) -> range:
         """Return the units of a span before a quotation mark, which a mark without one does not enclose."""

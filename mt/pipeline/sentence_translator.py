@@ -24,6 +24,7 @@ from mt.text.messages import double_apostrophes, safe_apostrophes, write_number_
 from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
+from mt.text.numerals import count_lost_values, simplify_values, write_values
 from mt.text.schedules import has_ranges, mend_names, mend_ranges
 from mt.text.segment import TextPart
 from mt.text.terms import TermMatch, find_translation, missing_terms
@@ -114,11 +115,13 @@ class SentenceTranslator:
     ) -> TranslatedSentence:
         """Translate a sentence without tags: text that looks like a tag once others are removed is no tag."""
         normalised = self.context.normaliser.normalise(sentence, kept)
-        ranges, terms = [normalised.normalised_range(*place) for place in kept], tuple[TermMatch, ...]()
+        ranges, terms, fixed = [normalised.normalised_range(*place) for place in kept], tuple[TermMatch, ...](), kept
         if match is None:
             terms = self.context.terms.find(normalised.text, self.context.source, ranges)
             fixed = [*ranges, *((term.begin, term.end) for term in terms)]
-            normalised = self.context.reworded(normalised, fixed)
+            reworded = self.context.reworded(normalised, fixed)
+            fixed = [reworded.normalised_range(*normalised.original_range(*place)) for place in fixed]
+            normalised = reworded
             ranges = [normalised.normalised_range(*place) for place in kept]
         else:  # times stay, because the repair of a match compares the sentence with that of the memory
             normalised = unify_numbers(normalised, ("und", "und"), ranges)
@@ -127,9 +130,28 @@ class SentenceTranslator:
             return TranslatedSentence((exact,), self._expectation(source, exact, ()))
         alternatives = await self._translate_brackets(normalised, ranges, match)
         alternatives = alternatives or await self._translate_normalised(normalised.text, ranges, match)
+        if match is None and self.protect and not self.context.options.sample:
+            alternatives = await self._with_all_values(normalised, ranges, fixed, alternatives)
         if normalised.text != sentence or no_break_spaces:
             alternatives = await _restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
         return TranslatedSentence(alternatives, self._expectation(source, alternatives[0], terms))
+
+    async def _with_all_values(
+        self,
+        normalised: NormalisedText,
+        kept: Sequence[Range],
+        fixed: Sequence[Range],
+        alternatives: tuple[Alternative, ...],
+    ) -> tuple[Alternative, ...]:
+        """Return the alternatives of a sentence with simpler values if the given ones have lost more of its values."""
+        text, languages = normalised.text, (self.context.source, self.context.target)
+        if not (lost := count_lost_values(text, alternatives[0].text, languages)):
+            return alternatives
+        simple = simplify_values(normalised, languages, fixed)
+        moved = [simple.normalised_range(*normalised.original_range(*place)) for place in kept]
+        others = await self._translate_normalised(simple.text, moved, None) if simple.text != text else alternatives
+        others = tuple(with_text(one, write_values(text, one.text, languages)) for one in others)
+        return others if count_lost_values(text, others[0].text, languages) < lost else alternatives
 
     async def _translate_brackets(
         self, normalised: NormalisedText, kept: Sequence[Range], match: MemoryMatch | None

@@ -21,8 +21,8 @@ from mt.text.alignment import Range, split_ranges
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text
-from mt.text.normalise import narrow, remove_invisible
-from mt.text.numbers import mend_numbers
+from mt.text.normalise import NormalisedText, narrow, remove_invisible
+from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces
 
@@ -199,7 +199,8 @@ class TextTask:
             if part.kept:
                 text = part.text if any(map(str.isalnum, part.text)) else remove_invisible(part.text)
                 if self.planner.protect and not part.kept_ranges:
-                    text = mend_numbers(text, text, (context.source, context.target), only_money=True)
+                    text = unify_numbers(NormalisedText(text), (context.source, context.source)).text
+                    text = mend_numbers(text, text, (context.source, context.target))
                 gaps[-1] += text
             else:
                 gaps.append("")

@@ -32,6 +32,7 @@ known words for a word with one new pair: a model translates most compounds of t
 NOUN_PROBABILITY, KNOWN_PROBABILITY = 0.7, 0.8  # a guess for a noun has less; a word of it that has more stays
 
 _WORD = re.compile(r"(?<![^\W\d_])(?<!\d-)[^\W\d_]+(?:-[^\W\d_]+)*")  # not year-old of 2,000-year-old
+_CODE_BEFORE = re.compile("([A-Z]{2,}|[a-z]{1,2}[A-Z])-")
 _MOST_WORDS = 3  # of a phrase
 _MOST_TOKENS = 2  # of a word in place of which the model may invent a form, but no other word
 _ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
@@ -95,6 +96,8 @@ async def replace_guesses(
     pairs = zip(origins, target, strict=True)
     origins = [one if one and negation.may_be_guess(word.text, context.target) else None for one, word in pairs]
     for guess, word in _guesses(written, target, origins):
+        if (prefix := _CODE_BEFORE.match(guess)) and prefix[1] in variant.text:  # LED-Lamp
+            guess = guess[prefix.end() :]
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)
         if (word.phrase or word.text) in context.banned or len(places) != 1:

@@ -23,13 +23,24 @@ _RANGE = r"(?: ?[-–—] ?| [^\W\d_]{1,3} )"  # 2.5 - 3.5 kg, 2.5 to 3.5 kg
 _MONEY_BEFORE = re.compile(rf"(?:[{MONEY}]|\b{ISO_4217})[ \u00a0]?(?:\d+[.,]\d+{_RANGE})?$")
 _REST = rf"(?:{_RANGE}\d+[.,]\d+)?[ \u00a0\u202f]?"
 _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
-_UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)[a-z]){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
-_COUNTED = re.compile(r" (?!has\b|was\b)[a-z]{2,}s\b| (?:children|men|people|women)\b")  # 1,234 ratings
-_CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
-_ORDINAL, _PLAIN_RANGE, _DAMAGED_RANGE, _RANGE_OF_TIMES, _LABEL_BEFORE = (
+_UNIT_AFTER = re.compile(
+    rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)(?:[a-z]|[LVW]\b)){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch"
+)
+_ORDINAL, _PLAIN_RANGE, _DAMAGED_RANGE, _RANGE_OF_TIMES, _LABEL_BEFORE, *_DECIMALS = (
     re.compile(pattern) for pattern in read_tables("numbers.toml")["ranges"].values()
 )
+_DECIMAL_BEFORE, _COUNTED, _NAME_BEFORE = _DECIMALS
+_CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
 _DIGIT = re.compile(r"\d")
+_OCLOCK = re.compile(r"(?<!to )(?<!and )(?<![\d:–-])((?:1[3-9]|2[0-3])(?::[0-5]\d)?|\d?\d:[0-5]\d) o['’]clock\b")
+_ROMANS = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX".split()
+_ROMAN = re.compile(rf"(?<!\w)(?:{'|'.join(_ROMANS)})(?=(?:e|ème) (?!siècle))")
+_BYTES, _OCTETS = (re.compile(rf"(?<=\d)[ {GROUP_SPACES}]?[kKMGTP]i?{letter}\b") for letter in "Bo")
+_AMOUNT = rf"{NUMBER}(?!\d|[.,]\d)"
+_MONEY_FIRST = re.compile(  # $5, $3 million and €10–15, but not US$5, $5 USD and $5m
+    rf"(?<![\w{MONEY}])([$€£]) ?({_AMOUNT}(?: ?[-–—] ?\1?{_AMOUNT})?)( [MmBb]illi[^\W\d_]+)?"
+    rf"(?!\w| ?(?:{ISO_4217}|[{MONEY}](?!\d)))"
+)
 _EUROS = re.compile(r"(?<=\d,\d\d) Euro\b")  # a model drops the word after cents more often than the sign
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
@@ -66,11 +77,12 @@ _TIMES = {
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
 _TABLES = read_tables("numbers.toml")
 _MONTHS, _ENGLISH_MONTHS = (read_tables("schedules.toml")["months"][language].split() for language in ("de", "en"))
-_SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
+SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
 _DURATION = re.compile(r"(?<=[^\d–-]\d) ?h(?= (?:de |d['’]|par ))")  # à 2 h de Lyon
 _COMPARED = re.compile(r"(?<!\w)\w{1,2} [<>=!≤≥]{1,2} -?\w[\w.,]{0,20} (?:gilt|ist)(?=,)")  # a verb before a comma
 _PARAGRAPH = re.compile(r"(?:§§? ?|\bArt(?:\.|ikel) )\d+[a-z]? Abs(?:\.|atz) (\d+[a-z]?)(?!\w)")
+_BELOW_TWO = re.compile(r"[01](?:[.,]\d{1,2})?")  # French has plurals from 2 on
 _PER = {"de": "pro", "en": "per", "fr": "par"}  # between a price and a time, as in $5/month
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
@@ -107,7 +119,7 @@ _CLOCK_TIME, _SPACED_HOUR = re.compile(r"(?<![\w:.–-])\d\d?:[0-5]\d(?![\w:–-
 _RATIO = re.compile(r"(?<![\d:])(\d{1,3}):(\d)(?![\d:])")  # 3:0, which is no time
 _FRENCH_DURATION = re.compile(r"(?<![\w.,:])(\d{0,2}[½¼¾](?= heures?\b)|\d{1,3}(?= heures? plus t[aô]))")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
-_NUMBER_AND_NOUN, _GROUPED = map(re.compile, read_tables("numbers.toml")["patterns"].values())
+_NUMBER_AND_NOUN, _GROUPED, _GROUPED_FRENCH, _LONG_CODE_BEFORE = map(re.compile, _TABLES["patterns"].values())
 
 
 class _Marks(NamedTuple):
@@ -117,7 +129,7 @@ class _Marks(NamedTuple):
     group: str
 
 
-_MARKS = {name: _Marks(*marks) for marks, names in _TABLES["marks"].items() for name in names.split()}
+MARKS = {name: _Marks(*marks) for marks, names in _TABLES["marks"].items() for name in names.split()}
 _OTHER_MARKS = frozenset({"de-CH", "de-LI", "en-ZA", "es-419", "es-MX", "es-US", "fr-CH", "it-CH"})
 
 
@@ -127,11 +139,12 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     `languages` are source and target. English times get 24 hours for languages that count so. Code, addresses and the
     ranges `kept` of `text.text` stay.
     """
-    if not _DIGIT.search(text.text):
+    if not (_DIGIT.search(text.text) or _ROMAN.search(text.text)):
         return text
     source, target = map(primary_language, languages)
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
-    patterns = [_GROUPED, *([_SCALED] if source == "en" else []), *([PERIOD] if source in _PER else [])]
+    patterns = [_GROUPED_FRENCH if source == "fr" else _GROUPED, *([PERIOD] if source in _PER else [])]
+    patterns += [_SCALED] if source == "en" else [_OCTETS, _ROMAN] if source == "fr" != target else []
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
     # EST and ET are words of French
     patterns += {"de": [_ZONE, _DATES, _EUROS, _COMPARED, _PARAGRAPH], "en": [_ZONE], "fr": [_DURATION]}.get(source, [])
@@ -144,7 +157,9 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     def is_free(match: re.Match[str]) -> bool:
         begin, end = match.span()
         others = [span for span in spans if span.begin < end and begin < span.end]
-        codes = [span for span in others if span.kind is SpanKind.OPAQUE and match.re is not _GROUPED]  # 14h30
+        if match.re in (_GROUPED, _GROUPED_FRENCH):
+            return not (others or _LONG_CODE_BEFORE.search(text.text, max(0, begin - 20), begin))
+        codes = [span for span in others if span.kind is SpanKind.OPAQUE]  # 14h30
         return codes == others and all(begin <= code.begin and code.end <= end for code in codes)
 
     chosen = sorted(filter(is_free, matches), key=re.Match.start)
@@ -154,7 +169,7 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
 
 
 def _unified(match: re.Match[str], target: str) -> str:
-    if match.re is _GROUPED:
+    if match.re in (_GROUPED, _GROUPED_FRENCH):
         return match[0].replace(" ", NO_BREAK_SPACE)
     if match.re is _ZONE:
         return f"({match[0]})"
@@ -176,6 +191,10 @@ def _unified(match: re.Match[str], target: str) -> str:
         (month,), (first, last) = (re.findall(pattern, match[0]) for pattern in (_ENGLISH_MONTH, r"\d+"))
         is_from = target != "de" or match[0].startswith("from")
         return f"from {month} {first} to {month} {last}" if is_from else f"on {first} to {last} {month}"
+    if match.re is _ROMAN:
+        return str(_ROMANS.index(match[0]) + 1)
+    if match.re is _OCTETS:
+        return match[0][:-1] + "B"
     if match.re is _SCALED:
         scale = _SCALES.get(match[2].lower())
         return f"{match[1]} {scale}" if scale else f"{match[1][0]}{round(1000 * float(match[1][1:])):,}"
@@ -196,14 +215,12 @@ def _time_of_day(time: str, afternoon: bool) -> str:
     return f"{int(hour) % 12 + 12 * afternoon}:{minute or '00'}"
 
 
-def mend_numbers(
-    source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = (), *, only_money: bool = False
-) -> str:
+def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
     """Undo what models do with numbers, and write them as the target language does.
 
     `5:10` for `5 - 10`, `3-Dateien` for `3 files` and `½ Uhr` for `½ heure` are mended. Another sign of money than
     that of the source, as in `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the
-    ranges `kept` of the source stay. With `only_money`, amounts of money are all that is written otherwise.
+    ranges `kept` of the source stay.
     """
     if [*map(primary_language, languages)] == ["fr", "de"] and " Uhr" in translation:
         for number in set(_FRENCH_DURATION.findall(source)):
@@ -219,39 +236,54 @@ def mend_numbers(
         spans = re.compile(rf"(?<!\d)(?:{'|'.join(map(re.escape, longest_first))})(?!\d)|{_ONE}")
         stay = spans.findall(translation)
         source, translation = spans.sub(_ONE, source), spans.sub(_ONE, translation)
-    if not only_money:
-        signs = set(_SIGN.findall(source))
-        if len(signs) == 1 and _SIGN.search(translation) and signs.isdisjoint(translation):
-            translation = _SIGN.sub(signs.pop(), translation)
-        translation = _with_scales(source, _with_ranges(source, translation), [*map(primary_language, languages)])
-        if languages[1].startswith("en"):
-            ending = {"1": "st", "2": "nd", "3": "rd"}
-            translation = _ORDINAL.sub(lambda match: match[1] + ending.get(match[2], "th"), translation)
-        for first, last in _RATIO.findall(source) if languages[1].startswith("fr") else ():
-            translation = re.sub(rf"(?<!\d){first} h {last}(?!\d)", f"{first}:{last}", translation)
-        if languages[1].startswith("fr") and _SPACED_HOUR.search(translation):  # entre 9 h 00 et 12:00
-            times = set(_CLOCK_TIME.findall(source))
-            translation = _CLOCK_TIME.sub(
-                lambda at: at[0].replace(":", " h ") if at[0] in times else at[0], translation
-            )
-    translation = _localise(source, translation, languages, only_money)
+    signs = set(_SIGN.findall(source))
+    if len(signs) == 1 and _SIGN.search(translation) and signs.isdisjoint(translation):
+        translation = _SIGN.sub(signs.pop(), translation)
+    translation = with_scales(source, _with_ranges(source, translation), [*map(primary_language, languages)])
+    if languages[1].startswith("en"):
+        ending = {"1": "st", "2": "nd", "3": "rd"}
+        translation = _ORDINAL.sub(lambda match: match[1] + ending.get(match[2], "th"), translation)
+    for first, last in _RATIO.findall(source) if languages[1].startswith("fr") else ():
+        translation = re.sub(rf"(?<!\d){first} h {last}(?!\d)", f"{first}:{last}", translation)
+    if languages[1].startswith("fr") and _SPACED_HOUR.search(translation):  # entre 9 h 00 et 12:00
+        times = set(_CLOCK_TIME.findall(source))
+        translation = _CLOCK_TIME.sub(lambda at: at[0].replace(":", " h ") if at[0] in times else at[0], translation)
+    translation = _with_usual_signs(_localise(source, translation, languages), primary_language(languages[1]))
     texts_in_order = iter(stay)
     return re.sub(_ONE, lambda match: next(texts_in_order), translation) if stay else translation
 
 
-def _with_scales(source: str, translation: str, languages: Sequence[str]) -> str:
+def _with_usual_signs(translation: str, language: str) -> str:
+    """Write `5 €`, `5 Millionen Euro`, `5 millions d'euros` and `5 Go` in German and French, `18:00` in English."""
+    if language == "en":
+        return _OCLOCK.sub(lambda time: time[1] if ":" in time[1] else f"{time[1]}:00", translation)
+    if language == "fr":
+        translation = _BYTES.sub(lambda unit: unit[0].replace("B", "o").replace("k", "K"), translation)
+    words = _TABLES["money"].get(language, "").split()
+
+    def with_sign_after(amount: re.Match[str]) -> str:
+        word = words["$€£".index(amount[1])].replace("_", " ")
+        return f"{amount[2].replace(amount[1], '')}{amount[3] or ''} {word if amount[3] else amount[1]}"
+
+    return _MONEY_FIRST.sub(with_sign_after, translation) if words else translation
+
+
+def with_scales(source: str, translation: str, languages: Sequence[str]) -> str:
     """Write the million or billion of the source after a number in place of another one: `1,5 Million` for $1.5bn."""
-    words, written = (_SCALE_WORDS.get(language, []) for language in languages)
-    scales: dict[str, set[int]] = {}
+    words, written = (SCALE_WORDS.get(language, []) for language in languages)
+    scales: dict[str, int] = {}
     for number, word in _SCALE.findall(source):
         if word in words:
-            scales.setdefault(NOT_DIGIT.sub("", number), set()).add(words.index(word) // 2)
+            key, scale = NOT_DIGIT.sub("", number), words.index(word) // 2
+            scales[key] = scale if scales.get(key, scale) == scale else -1
 
     def right(match: re.Match[str]) -> str:
-        (scale, *others) = scales.get(NOT_DIGIT.sub("", match[1]), {-1})
-        if scale < 0 or others or match[2] not in written or written.index(match[2]) // 2 == scale:
+        scale, word = scales.get(NOT_DIGIT.sub("", match[1]), -1), match[2]
+        if scale < 0 or not (word in written or word.lower() in map(str.lower, words)):
             return match[0]
-        return f"{match[1]} {written[2 * scale + (match[1] != '1')]}"
+        is_one = match[1] == "1" or (languages[1] == "fr" and _BELOW_TWO.fullmatch(match[1]))
+        new = written[2 * scale + (not is_one)]
+        return f"{match[1]} {new}" if (word, languages[1]) != (f"{new}s", "en") else match[0]  # millions of
 
     return _SCALE.sub(right, translation) if scales else translation
 
@@ -273,29 +305,28 @@ def _with_ranges(source: str, translation: str) -> str:
     return _NUMBER_AND_NOUN.sub(with_space, translation)
 
 
-def _localise(source: str, translation: str, languages: tuple[str, str], only_money: bool) -> str:
-    """Return a translation in which the amounts of the source have the marks of the target language.
+def _localise(source: str, translation: str, languages: tuple[str, str]) -> str:
+    """Return a translation in which the numbers of the source have the marks of the target language.
 
-    The notation of a number that may have another meaning, such as a version, stays that of the model: a number is
-    converted if money or a unit is beside it, if it has groups and decimals, or if it is a number of thousands.
+    The notation of a number that may have another meaning, such as a version, stays that of the model.
     """
     if not _SEPARATED.search(source):
         return translation
-    before, after = (None if tag in _OTHER_MARKS else _MARKS.get(primary_language(tag)) for tag in languages)
+    before, after = (None if tag in _OTHER_MARKS else MARKS.get(primary_language(tag)) for tag in languages)
     if before is None or after is None:
         return translation
     notations: dict[tuple[str, ...], str | None] = {}
     for match in _SEPARATED.finditer(source):
         parts = tuple(NOT_DIGIT.split(match[0]))
-        notation = _notation(match, before, after, only_money)
+        notation = _notation(match, before, after)
         if notations.setdefault(parts, notation) != notation:  # for example a version and a price
             notations[parts] = None
     return _SEPARATED.sub(lambda match: notations.get(tuple(NOT_DIGIT.split(match[0]))) or match[0], translation)
 
 
-def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: bool) -> str | None:
+def _notation(match: re.Match[str], before: _Marks, after: _Marks) -> str | None:
     """Return a number of the source as the target language writes it, or None if it may be no number."""
-    number, text = match[0], match.string
+    number = match[0]
     *groups, decimals = number.split(before.decimal) if before.decimal in number else (number, "")
     whole = NOT_DIGIT.split(groups[0])
     grouped = len(whole) > 1
@@ -303,19 +334,31 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
         return None
     if (not decimals.isdecimal() and decimals) or (grouped and whole[0].startswith("0")):
         return None
-    if not _is_amount(match, only_money):
-        counted = before.decimal == "." and _COUNTED.match(text, match.end()) is not None
-        is_long = len(whole) > 2 and NO_BREAK_SPACE in number  # 1 234 567
-        surely = grouped and (decimals or whole[-1] == "000" or counted or is_long)
-        if only_money or not surely or _CODE_BEFORE.search(text[max(0, match.start() - 2) : match.start()]):
-            return None
-    space = re.search(f"[{GROUP_SPACES}]", number)  # of the language, or of the International System
-    space = space if after.group == NO_BREAK_SPACE or before.group != NO_BREAK_SPACE else None
+    if not (_is_amount(match) or _is_number(match, before)):
+        return None
+    space = re.search(f"[{GROUP_SPACES}]", number)  # of the language, or a thin one of the International System
+    is_thin = space is not None and space[0] != NO_BREAK_SPACE != before.group
+    space = space if after.group == NO_BREAK_SPACE or is_thin else None
     return (space[0] if space else after.group).join(whole) + (after.decimal + decimals if decimals else "")
 
 
-def _is_amount(match: re.Match[str], only_money: bool) -> bool:
-    """Return whether money or, unless `only_money`, a unit is beside a number.
+def _is_number(match: re.Match[str], marks: _Marks) -> bool:
+    """Return whether digits with marks are no code, address, pair or version: 2.4 may be one, but 2,4 is a number."""
+    text, begin, end = match.string, match.start(), match.end()
+    before, number = text[max(0, begin - 20) : begin], match[0]
+    if text[end : end + 1].isalpha() or _CODE_BEFORE.search(before) or _LABEL_BEFORE.search(before):
+        return False
+    if marks.decimal not in number:
+        is_pair = before[-1:] + text[end : end + 1] == "()" and len(number) == 7  # (100,200)
+        is_grouped = {*NOT_DIGIT.findall(number)} <= {marks.group, *GROUP_SPACES, *"’'"}
+        return (is_grouped and not is_pair and number.count(".") < 3) or number.endswith("000")  # not 192.168.100.200
+    if marks.decimal == "," or len(NOT_DIGIT.findall(number)) > 1 or _DECIMAL_BEFORE.search(before):
+        return True
+    return not _NAME_BEFORE.search(before) and (number.startswith("0.") or _COUNTED.match(text, end) is not None)
+
+
+def _is_amount(match: re.Match[str]) -> bool:
+    """Return whether money or a unit is beside a number.
 
     A single capital, or a letter after an abbreviation such as `Art.`, is no unit.
     """
@@ -325,6 +368,4 @@ def _is_amount(match: re.Match[str], only_money: bool) -> bool:
         return False
     if _MONEY_AFTER.match(text, end) or _MONEY_BEFORE.search(text, max(0, begin - 20), begin):
         return True
-    if unit is None or only_money:
-        return False
-    return len(unit[0].strip()) > 1 or not _LABEL_BEFORE.search(text, max(0, begin - 10), begin)
+    return unit is not None and (len(unit[0].strip()) > 1 or not _LABEL_BEFORE.search(text, max(0, begin - 10), begin))

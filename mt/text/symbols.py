@@ -17,18 +17,21 @@ _TABLES = read_tables("patterns.toml")
 ONE_UNIT = f"(?!pm(?!ol))(?:{'|'.join(_TABLES['units'])})"
 _STANDARD = "(?:ANSI|ASTM|BS|CSA|DIN|EN|GOST|IEC|IEEE|ISO|JIS|NBR|NF|RFC|SAE|UL|UNI|VDE|ÖNORM)(?: (?:EN|ISO)){0,3}"
 _NUMBER = r"\d{1,12}(?:[.,’ \u00a0\u202f]\d{1,12}){0,4}"
-_SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg and 5 to 10 kg, a standard, or a word
+_SYMBOL = re.compile(  # a measure as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg and 5 to 10 kg, a standard, a code, or a word
     r"(?:(?P<sign>[~≈≤≥±])[ \u00a0]?)?(?<![\w.,/])"
     rf"(?P<first>{_NUMBER}[ \u00a0]?(?:(?P<dash>[-–—])|(?<= )[^\W\d_]{{1,4}}(?= ))[ \u00a0]?)?"
     rf"(?P<last>[-+\u2212]?{_NUMBER})"
     rf"[ \u00a0\u202f](?P<unit>{ONE_UNIT}(?:[/·]{ONE_UNIT}|/h)?)(?![\w'’/-])"
     rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
+    r"|(?<![\w.-])(?P<code>[^\W\d_]{1,3}-\d{1,6}|[A-Z]{2,6}-[A-Z]|(?P<one>[A-Z])(?P=one){2,})(?!\w)"
     r"|[^\W\d_]+"
 )
 _UNIT_WORDS = {
     unit: re.compile(rf"\d[ \u00a0-]?(?:{words})", re.IGNORECASE) for unit, words in _TABLES["unit_words"].items()
 }
-_HINT = re.compile(r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))")  # a fast test: most sentences have no symbols
+_HINT = re.compile(
+    r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z])|(?<=[A-Z]{3})|(?<=-[A-Z]))"
+)  # a fast test: most sentences have no symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _CODES = frozenset("ean gtin iban id isbn sku uid uri url uuid cs de el en fr ja ko nl pl pt ru sv tr uk zh".split())
@@ -138,5 +141,5 @@ def _symbols(text: str, is_source: bool = False) -> Iterator[tuple[str, Range]]:
             yield (match["sign"] or "") + match["unit"], place
             if match["dash"] or (match["first"] and not is_source):
                 yield f"–{match['unit']}", place
-        elif match["standard"] or (is_mixed_case(match[0]) and not _GENDER.search(match[0])):
+        elif match["standard"] or match["code"] or (is_mixed_case(match[0]) and not _GENDER.search(match[0])):
             yield match[0], match.span()

@@ -40,7 +40,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "He sold 3 books at 5 dollars each.", ".* 3 Bücher .*5 Dollar.*"),  # 5 replaced Bücher
         # amounts
         ("en-de", "Can I borrow $30?", r"Kann ich 30 Dollar ausleihen\?"),
-        ("en-de", "Lunch costs $12 and dinner $30.", r".*\$12 .*\$30\."),  # the model writes 12 and 30 Dollar
+        ("en-de", "Lunch costs $12 and dinner $30.", r".* 12 \$ .* 30 \$\."),  # the model writes 12 and 30 Dollar
         ("de-en", "Das Hotel kostet 99 €.", r".* 99 €\."),  # the model writes $99
         ("fr-en", "Cela coûte 1 299,00 $.", r".*\$1,299\.00\."),
         # headlines, which the model copied or shortened, and emphasised words
@@ -64,6 +64,13 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "[DOOR CLOSES]", r"\[TÜR SCHLIESST\]"),
         ("de-en", "Ich war bei der Bäcker GmbH.", ".* Bäcker GmbH\\."),
         ("en-fr", "If it rains, the answer is wrong.", "(?!.*(n'|n’|pas)).*"),  # the model denies it
+        ("fr-de", "Il y avait 1 250 voitures et 12 500 vélos.", r".* 1\.250 .* 12\.500 .*"),
+        ("de-en", "Einhundertzwanzig Soldaten starben.", ".*120.*"),
+        ("en-fr", "The debt is two trillion dollars.", ".* 2 billions de dollars.*"),
+        ("de-en", "Der Umsatz stieg um 3,5 Prozent auf 2,4 Mio. Euro.", ".*(€2.4 million|2.4 million euros).*"),
+        ("en-de", "$1.2M", "1,2 Millionen Dollar"),
+        ("fr-en", "1 250,50", "1,250.50"),
+        ("en-de", "LED lamp", "LED-Lampe"),
         # lost words
         ("en-fr", "Mrs. Smith's cat", ".* de Mme Smith"),
         ("en-de", "Buy eggs", r"\S+ \S+"),

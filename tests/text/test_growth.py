@@ -21,6 +21,7 @@ from mt.text.names import lost_names, write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
+from mt.text.numerals import count_lost_values
 from mt.text.places import postcodes
 from mt.text.quotations import lost_quotations
 from mt.text.schedules import lost_ranges, mend_ranges, translate_line
@@ -177,6 +178,13 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (lambda text: read_brackets(NormalisedText(text), []), 2000, [" [a b", " [a b]"]),
     (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),
     (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),
+    (lambda text: mend_numbers(text, text, ("en", "fr")), 300, ["$5 ", "1-", "3 kB 18 o'clock ", "2 million €"]),
+    (
+        lambda text: count_lost_values(text, text, ("en", "fr")),
+        300,
+        ["two ", "one hundred and ", "2 million ", "euros "],
+    ),
+    (lambda text: count_lost_values(text, text, ("de", "fr")), 300, ["hundert", "zweiund", "tausend "]),
     (lambda text: mend_numbers(text, text, ("fr", "de")), 300, ["½ heure Uhr ", "1 heure plus tard 1 Uhr später "]),
     (split, 20_000, ["\n", "-\n", "[ ] a⋯ ⋯[ ] b", "house ", "house", "房子在这里", "𐌰𐌱𐌲 ", r"a⋯\n⋯5"]),
     (split, 5000, [".", "\"'“", "⋯> a-⋯\nb"]),

@@ -141,6 +141,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "⟨am 3. Mai⟩", "on June 3"),
     ],
     "symbols": [
+        ("", "⟨mü-42⟩, ⟨USB-C⟩ and ⟨AAA⟩", "müde-42, USB und AAAA"),
+        ("", "Our mü-42, USB-C, AAA, PDF, LED", "mü-42, USB-C-Kabel, AAA-Zelle, Datei"),
         ("", "Apply ⟨10 mV⟩.", "10 MV anwenden."),
         ("", "It is ⟨500 nm⟩.", "Es ist 500 Uhr."),
         ("", "a room of ⟨20 m²⟩", "ein Raum von 20 qm"),

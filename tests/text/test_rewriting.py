@@ -91,8 +91,13 @@ ROWS: dict[str, list[tuple[str, str]]] = {
     ],
     "numbers and times": [
         ("en de", "1⟨ →\u00a0⟩234⟨ →\u00a0⟩567 dogs, 5⟨ →\u00a0⟩300 €"),
-        ("fr en", "25⟨ →\u00a0⟩000 habitants, 3⟨ →\u00a0⟩000 kg, 12 345 mots, 70⟨ →\u00a0⟩000 yens"),
+        ("fr en", "25⟨ →\u00a0⟩000 habitants, 3⟨ →\u00a0⟩000 kg, 12⟨ →\u00a0⟩345 mots, 70⟨ →\u00a0⟩000 yens"),
         ("en de", "in 2020 300 dogs, 12 345 cats, x1 234,50, 0 800 000 000, 12 000 34"),
+        (
+            "fr en",
+            "RCS Lyon B 123 456 789, numéro 12 345, 1⟨ →\u00a0⟩250,50, 128 ⟨Go→GB⟩, le ⟨Ve→5e⟩ livre, XXe siècle",
+        ),
+        ("fr fr", "128 Go, le Ve livre"),
         ("de en", "⟨15.30→15:30⟩ Uhr, ⟨7.05→7:05⟩ Uhr, 15.30, 15.99 Uhr"),
         ("de en", "von ⟨9.30→9:30⟩ bis ⟨16.00→16:00⟩ Uhr, ⟨3.15→3:15⟩ - ⟨4.15→4:15⟩ Uhr"),
         ("de en", "`15.30 Uhr` 030 123 456 789"),

@@ -59,6 +59,7 @@ LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models r
 # drop a preposition before a number that stands for a name.
 _NUMBER_HANDICAP = 0.08
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> ?\()(?P<inner>[^()]+)\)(?P<mark>:?)")
+_ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
 _STRUCK = re.compile(r"~~(?=\S)([^~\n]{1,100})(?<=\S)~~")
 _NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
@@ -344,6 +345,9 @@ def _divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ra
         return []
     if (product := _PRODUCT.fullmatch(sentence)) and phrases.translate(product["name"], *languages):
         return [TextPart(product["name"], kept=False), TextPart(sentence[product.end("name") :], kept=True)]
+    if sentence[-2:] in ("or", "nd", "er", "et", "ou") and (item := _ITEM_OF_SENTENCE.fullmatch(sentence)):
+        mark = ";" if primary_language(context.target) != "fr" else " ;"
+        return [TextPart(item[1], False), TextPart(f"{mark} ", True), TextPart(item[2], False)]
     match = _IN_BRACKETS.fullmatch(sentence)
     words = _BETWEEN_WORDS.split(match["inner"]) if match else []
     if not match or not all(phrases.translate(word, *languages) for word in words[::2]):

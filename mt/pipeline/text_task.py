@@ -18,6 +18,7 @@ from mt.pipeline.sentence_translator import SentenceTranslator, TranslatedSenten
 from mt.pipeline.variants import join_alternatives
 from mt.text import protect, segment
 from mt.text.alignment import Range, split_ranges
+from mt.text.clock import is_english_time
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text
@@ -316,7 +317,9 @@ class TextPlanner(SentenceTranslator):
 
     def _is_untranslatable(self, text: str, kept: Sequence[Range]) -> bool:
         normalised = self.context.normaliser.normalise(text, kept)
-        return is_untranslatable(normalised.text, [normalised.normalised_range(*place) for place in kept])
+        return not is_english_time(text, self.context.source) and is_untranslatable(
+            normalised.text, [normalised.normalised_range(*place) for place in kept]
+        )
 
 
 def _move(place: Range, offset: int) -> Range:

@@ -14,6 +14,7 @@ _HALF, _DAY = 30, 1440  # minutes
 _O_CLOCK = re.compile(r"(?<!\d)(\d\d?)([:.]\d\d)? o['’]clock")
 _HALF_OF_DAY = re.compile(r"(?<![\d:])(\d\d?)([:.]\d\d) ?([ap])\.?m\b\.?(?!\w)", re.IGNORECASE)
 _HOURS_TWICE = re.compile(r"(\d h \d\d) heures?\b")
+_TIME_OF_12 = re.compile(r"(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?", re.IGNORECASE)
 _NOON = re.compile(
     r"(?:(?<=at )|(?<=by )|(?<=until )|(?<=till )|(?<=before )|(?<=after )|(?<=around )|(?<=from )|(?<= is )|(?<=t's ))"
     r"(?:12 |twelve )?noon\b(?! \w+s?\b(?<!\band)(?<!\bon)(?<!\bto))"
@@ -36,8 +37,13 @@ def read_times(text: NormalisedText, languages: tuple[str, str], kept: Sequence[
     return text.edit(edits)
 
 
+def is_english_time(text: str, language: str) -> bool:
+    """Return whether a text is a time of 12 hours, such as `6 pm`, which other languages write otherwise."""
+    return primary_language(language) == "en" and _TIME_OF_12.fullmatch(text) is not None
+
+
 def relative_time(text: str, languages: tuple[str, str]) -> str | None:
-    """Return the translation of a text such as `5 minutes ago`, `vor 3 Tagen` and `dans 2 h`; None for another text."""
+    """Return the translation of a text such as `5 minutes ago` and `dans 2 mois`; None for another text."""
     language, target = map(primary_language, languages)
     frames = _TABLES["relative"]
     if not any(map(str.isdecimal, text)) or not {language, target} <= frames.keys():

@@ -17,7 +17,7 @@ _UNITS = {  # by language: the forms of each unit, for one and for several
     language: [unit.strip().split(",") for unit in column]
     for language, *column in zip(*(line.split("|") for line in _TABLES["containers"].split("\n")), strict=True)
 }
-_NUMBER = r"(?:\d{1,6}(?:[.,]\d{1,3})?|\d{1,3}/\d{1,3}|(?:\d{1,3} ?)?[¼-¾⅐-⅞])"
+_NUMBER = r"(?:\d{1,6}(?:[.,]\d{1,3})?|(?:\d{1,3} )?\d{1,3}/\d{1,3}|(?:\d{1,3} ?)?[¼-¾⅐-⅞])"
 _ONE = ("1", *"½¼¾⅓⅔", "1/2", "1/4", "3/4")
 _CONTENT = r"(?P<content>[^\W\d_][^\n.!?:;=]{0,80})"
 _SILENT = re.compile("[aeiouâàéèêëîïôœ]|y(?![aeiou])|h(?:erb|uile|u[iî]tre)", re.IGNORECASE)  # here, h is silent

@@ -49,7 +49,8 @@ _HOUR, _HOUR_OF_12, _MINUTE = r"(?:[01]?\d|2[0-4])", "(?:1[0-2]|0?[1-9])", r"[0-
 _TIME_OF_12 = rf"{_HOUR_OF_12}[:.]{_MINUTE}"
 _BEFORE_HOUR = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
 _BEFORE_FRENCH_HOUR = (
-    "(?:(?<=[Àà] )|(?<=[Vv]ers )|(?<=[Dd]ès )|(?<=[Ee]ntre )|(?<=et )|(?<=[Aa]vant )|(?<=[Aa]près )|(?<=l est ))"
+    "(?:(?<=[Àà] )|(?<=[Vv]ers )|(?<=[Dd]ès )|(?<=[Ee]ntre )|(?<=et )|(?<=[Aa]vant )|(?<=[Aa]près )|(?<=l est )"
+    "|(?<=partir de ))"
 )
 _HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
 _TIMES = {

@@ -16,7 +16,7 @@ _POSTCODE = re.compile(r"(?<![\w.,/-])(?:[DF]-)?\d{5} (?=[A-ZÄÖÜ])")
 _TOWN_HINT = re.compile(r"\d\d{4} [A-ZÄÖÜ]")  # a fast test
 _TOWN_ENDINGS = "stadt|berg|burg|dorf|heim|hausen|bach|ingen|furt|brücken?|kirchen|feld|ville"
 _ARTICLES = {"l": "la ", "L": "La ", "d": "de ", "D": "De "}
-_CAPITALS = re.compile(r"[A-Z][A-Z](?:(?<=EU)|(?<=UE)|[A-Z])")  # a fast test
+_CAPITALS = re.compile("[A-Z][A-Z][A-Z]")  # a fast test
 _ACRONYM = re.compile(r"(?!\AWHO)(?<![\w./@'’-])((?:[LlDd]['’])?)([A-Z]{2,4})(?![\w/@'’-]|\.\w)")
 _NEITHER_BEFORE, _AFTER = r"[\w'’.@/`-]", r"(?![\w@/-]|\.\w)"
 

@@ -241,14 +241,16 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
 
 
 def lost_dates(source: str, translation: str, languages: tuple[str, str]) -> list[Range]:
-    """Return the ranges of the dates whose month a translation lacks, as in `(mar 2010)`, or gives another day."""
+    """Return the ranges of the dates whose month or day of the week a translation lacks, or gives another day."""
     language, target = map(primary_language, languages)
     if not (dates := _dates(source, language) if target in _DAYS else []):
         return []
     invented = {month for _, (day, month, _) in _dates(translation, target) if day}
     invented -= {month for _, (day, month, _) in dates if day}
     right = _names("months", target, translation).keys() - invented
-    return [date.span() for date, (_, month, _) in dates if month not in right and date[0] not in translation]
+    days = _names("days", target, translation)
+    lost = (date for date, (_, month, _) in dates if month not in right or _names("days", language, date[0]) - days)
+    return [date.span() for date in lost if date[0] not in translation]
 
 
 def has_names(text: str, language: str) -> bool:

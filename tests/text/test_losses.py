@@ -99,6 +99,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "dates": [
         ("fr en", "La loi (⟨mars 2010⟩) et ⟨lundi 2 mai 2011⟩", "The law (mar 2010) and on 2, 2011"),
+        ("fr en", "le ⟨mardi 5 mars⟩ et le lundi 7 mars", "on March 5 and Monday, March 7"),
         ("fr en", "La loi (mars 2010)", "The law (March 2010)"),
         ("en de", "⟨May 3⟩, the march of 2010", "das Jahr 2010"),
         ("en de", "of ⟨May 2011⟩", "vom 1. Mai 2011"),

@@ -11,6 +11,7 @@ from mt.text.measures import read_measure
         ("en-de", "2 cups of flour", "flour", "2 Tassen flour"),
         ("en-de", "1 cup flour", "flour", "1 Tasse flour"),
         ("en-fr", "1½ cups milk", "milk", "1½ tasses de milk"),
+        ("en-de", "1 1/2 cups flour", "flour", "1 1/2 Tassen flour"),
         ("en-fr", "200 g oil", "oil", "200 g d'oil"),
         ("de-en", "½ Liter Milch", "Milch", "½ litre of milch"),
         ("de-en", "500ml frisches Wasser", "frisches Wasser", "500ml frisches Wasser"),

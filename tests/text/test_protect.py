@@ -128,7 +128,7 @@ def test_spans(marked: str) -> None:
 MARKED = {
     "en": ["- |A man.", "1. |A man.", "## 2) |A title", "• |12 men", "- [ ] |Milk", "[x] |Milk", "|-5 degrees",
         "IV. |The end", "1.1.2 |The end", "|5.0 GHz", "§ 3a |The end", "b. |Go in", "|z. B. it",
-        "Re: AW: |your order", "② |Open it",
+        "Re: AW: |your order", "(a) |in case of", "(iii) |the date", "|(see) it", "② |Open it",
         "2024-05-12 10:30:00,5 ERROR |The file", "[10:30] INFO: |Started", "|10:30 is late",
         "2024-05-12 |The file", "10:30 |The file", "|10:30 PM is late", "https://a.org/b |The file", "P.S. |The file",
         "-|I don't know", "--|Yes!", "–|The dog", "|-Wall -I src", "|-Xmx5 is set",

@@ -76,6 +76,7 @@ _TIMES = {
     ),
 }
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
+_THOUSANDS = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{1,3})?) Tausend\b")  # which models lose: 80 Tsd. Euro
 _TABLES = read_tables("numbers.toml")
 _MONTHS, _ENGLISH_MONTHS = (read_tables("schedules.toml")["months"][language].split() for language in ("de", "en"))
 SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
@@ -148,7 +149,11 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     patterns += [_SCALED] if source == "en" else [_OCTETS, _ROMAN] if source == "fr" != target else []
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
     # EST and ET are words of French
-    patterns += {"de": [_ZONE, _DATES, _EUROS, _COMPARED, _PARAGRAPH], "en": [_ZONE], "fr": [_DURATION]}.get(source, [])
+    patterns += {
+        "de": [_ZONE, _DATES, _EUROS, _THOUSANDS, _COMPARED, _PARAGRAPH],
+        "en": [_ZONE],
+        "fr": [_DURATION],
+    }.get(source, [])
     patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS[source]] if source in _DAYS_OF_MONTH else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
@@ -196,6 +201,8 @@ def _unified(match: re.Match[str], target: str) -> str:
         return str(_ROMANS.index(match[0]) + 1)
     if match.re is _OCTETS:
         return match[0][:-1] + "B"
+    if match.re is _THOUSANDS:
+        return f"{round(1000 * float(match[1].replace(',', '.'))):,}".replace(",", ".")
     if match.re is _SCALED:
         scale = _SCALES.get(match[2].lower())
         return f"{match[1]} {scale}" if scale else f"{match[1][0]}{round(1000 * float(match[1][1:])):,}"

@@ -100,6 +100,8 @@ ROWS: dict[str, list[tuple[str, str]]] = {
             "RCS Lyon B 123 456 789, numéro 12 345, 1⟨ →\u00a0⟩250,50, 128 ⟨Go→GB⟩, le ⟨Ve→5e⟩ livre, XXe siècle",
         ),
         ("fr fr", "128 Go, le Ve livre"),
+        ("fr en", "La ville compte 3⟨ →\u00a0⟩480 habitants"),
+        ("de fr", "⟨80 Tausend→80.000⟩ Euro, ⟨2,5 Tausend→2.500⟩ Leute, Tausend Leute"),
         ("de en", "⟨15.30→15:30⟩ Uhr, ⟨7.05→7:05⟩ Uhr, 15.30, 15.99 Uhr"),
         ("de en", "von ⟨9.30→9:30⟩ bis ⟨16.00→16:00⟩ Uhr, ⟨3.15→3:15⟩ - ⟨4.15→4:15⟩ Uhr"),
         ("de en", "`15.30 Uhr` 030 123 456 789"),

@@ -24,6 +24,7 @@ LANGUAGES = ("de", "en", "fr")
         ("en", "twenty-fifth, nineteen hundred, sixty per hundred, two thousand three hundred six", [1900, 60, 2306]),
         ("fr", "soixante et onze, quatre-vingt-dix-neuf, cent vingt, soixante pour cent", [71, 99, 120, 60]),
         ("fr", "mille neuf cent soixante-douze, vingt-cinquième, sept heures trente, dix-sept", [1972, 7, 17]),
+        ("fr", "quinze jours", [15]),
     ],
 )
 def test_numerals_have_values(language: str, text: str, values: list[int]) -> None:

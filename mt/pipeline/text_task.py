@@ -306,7 +306,7 @@ class TextPlanner(SentenceTranslator):
         marker = protect.list_marker_length(sentence, list_language) if self.protect else 0
         begin, end = inner_range(sentence[marker:]) if self.protect else (0, len(sentence))
         is_whole = end - begin == len(sentence) - marker or self._has_marked_term(TextPart(sentence, kept=False))
-        spans = () if is_whole else protect.find_spans(sentence[marker:])  # [Your name]
+        spans = () if is_whole or sentence[marker] != "[" else protect.find_spans(sentence[marker:])  # [Your name]
         is_whole = is_whole or any(span.begin < begin < span.end for span in spans)
         return (marker, len(sentence)) if is_whole else (marker + begin, marker + end)
 

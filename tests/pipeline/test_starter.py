@@ -74,6 +74,15 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "$1.2M", "1,2 Millionen Dollar"),
         ("fr-en", "1 250,50", "1,250.50"),
         ("en-de", "LED lamp", "LED-Lampe"),
+        # what stands around a text
+        *(("en-de", text, ".Das Haus ist rot[.].") for text in ("_The house is red._", "(The house is red.)")),
+        ("en-de", "~~The house is red.~~", r"~~Das Haus ist rot\.~~"),
+        ("en-de", "[Your name]", r"\[Your name\]"),
+        ("en-de", "“We like it.”", "„Wir .*[.]“"),
+        ("en-de", "Fig. 1: Wooden table", "Abbildung 1: Holztisch"),
+        ("en-de", "{a, plural, one {# old dog} other {# old dogs}}", ".* one {# alte.*} other {# alte.*}}"),
+        ("en-fr", "I don&#39;t know.", r"Je ne sais pas\."),
+        ("en-de", "A ~~red car~~", ".*~~[^~]*Auto~~"),
         # lost words
         ("en-fr", "Mrs. Smith's cat", ".* de Mme Smith"),
         ("en-de", "Buy eggs", r"\S+ \S+"),

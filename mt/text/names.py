@@ -12,8 +12,9 @@ _SURNAME = rf"(?:[A-Z]\. ){{0,2}}(?P<surname>{_WORD})"
 _FIRST = re.compile(rf"(?<![\w-])(?P<given>{_WORD})(?= {_SURNAME})")
 _NEXT_CAPITAL = re.compile(" [A-ZÀ-ÖØ-Þ]")  # a fast test
 _COMPANY = re.compile(  # Müller GmbH, Weiß & Sohn OHG, Example Inc.
-    rf"(?<![\w-])((?:{_WORD} & )?{_WORD}) (?:GmbH|AG|KG|OHG|UG|SE|e\. ?K\.|Inc\.?|Ltd\.?|LLC|SARL|SAS)(?!\w)"
+    rf"(?<![\w-])((?:{_WORD} & )?{_WORD}) (?:GmbH|AG|KG|OHG|UG|e\. ?K\.|Inc\.?|Ltd\.?|LLC|SARL|SAS)(?!\w)"
 )
+_LEGAL_FORMS = (" GmbH", " AG", " KG", " OHG", " UG", " e.", " Inc", " Ltd", " LLC", " SA")  # a fast test
 _LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) {_SURNAME}")
 _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ][a-zß-ÿ]+")
 _BEFORE, _AFTER = map(re.compile, read_tables("patterns.toml")["names"].values())
@@ -47,7 +48,8 @@ def lost_names(source: str, translation: str) -> list[Range]:
 
     Other words with a capital after a given name may be no surnames: `Heute hat Anna Geburtstag`, `Louis XIV`.
     """
-    lost = [match.span() for match in _COMPANY.finditer(source) if match[1] not in translation]
+    companies = _COMPANY.finditer(source) if any(map(source.__contains__, _LEGAL_FORMS)) else ()
+    lost = [match.span() for match in companies if match[1] not in translation]
     lost += [
         (match.start(), match.end("surname"))
         for match in (_FIRST.finditer(source) if _NEXT_CAPITAL.search(source) else ())

@@ -43,8 +43,10 @@ def write_places(
 
 def read_acronyms(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
     """Write acronyms such as `l'OMS` as the target language has them: `la WHO`. The ranges `kept` stay."""
+    if not _CAPITALS.search(text.text) or text.text.isupper():
+        return text
     language, target = map(primary_language, languages)
-    if not ({language, target} <= {*_LANGUAGES} and _CAPITALS.search(text.text)) or text.text.isupper():
+    if language not in _LANGUAGES or target not in _LANGUAGES:
         return text
     rows = (dict(zip(_LANGUAGES, line.split(", "), strict=True)) for line in read_tables("places.toml")["acronyms"])
     names = {row[language]: row[target] for row in rows if row[language] not in (row[target], "UN")}  # ONU is misread

@@ -95,13 +95,6 @@ def ends_with_abbreviation(text: str, follows: str, language: str) -> bool:
     return goes_on and not (_PREDICATE.search(text, max(0, len(text) - 3 * _LONGEST)) or _NEW_SENTENCE.match(follows))
 
 
-def ends_with_preposition(text: str, language: str) -> bool:
-    """Return whether a text ends with an abbreviation such as `approx.`, which no line of its own follows."""
-    known = _abbreviations(primary_language(language)) if text[-1:] == "." else None
-    match = known.last.search(text, max(0, len(text) - _LONGEST)) if known else None
-    return bool(known and match and _key(match[1]).lower() in known.prepositions)
-
-
 @dataclass(frozen=True)
 class _Abbreviations:
     """Abbreviations of a language. `words` has the words for each one, without spaces in the key."""

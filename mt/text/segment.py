@@ -17,7 +17,7 @@ from itertools import accumulate, chain, pairwise
 import sentencex
 
 from mt.languages import primary_language
-from mt.text.abbreviations import ends_with_abbreviation, ends_with_preposition
+from mt.text.abbreviations import ends_with_abbreviation
 from mt.text.alignment import Range
 from mt.text.clauses import AFTER_CLAUSE, conjunctions
 from mt.text.items import OPEN_ENDS, find_tables, split_items
@@ -198,7 +198,8 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
     first = _LINE.match(text, begin, begin + _LEAST_WRAPPED)
     assert before and after and first
     line, following = before["text"][: line_break.start() - before.start("text")].rstrip(), after["text"]
-    if following[:1].isalnum() and ends_with_preposition(line, language):
+    is_open = line[-1:] == "." and following[:1].isalnum()
+    if is_open and ends_with_abbreviation(line.rpartition(" ")[2], "?", language):  # approx.
         return True
     if not following[:1].isalpha() or not line or (not line[-1].isalnum() and line[-1] not in ",-"):
         return False

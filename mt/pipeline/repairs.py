@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from mt.languages import likely_script, primary_language
 from mt.pipeline.analysis import has_text
+from mt.pipeline.results import with_text
 from mt.pipeline.terms import MIN_BEAMS, is_endless
 from mt.pipeline.variants import DecodedVariant, Reading, SentenceContext, SourceVariant, decode_variants
 from mt.text import casing, names, negation, places, protect, schedules, symbols, titles
@@ -22,6 +23,7 @@ _SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower cas
 _SHORT_TEXT = 40  # characters
 _LEAST_COPIED, _LOST_SHARE = 3, 0.5  # letters of a word that is copied, and share of the words of a headline
 _SENTENCE_HANDICAP, _ARTICLE_BONUS = 0.2, 0.1  # differences of scores up to which sentences, or articles, are better
+_DASHES = re.compile(" (?:--?|[–—]) ")
 _PHRASE = re.compile(
     r"\b(?:an?|all|and|five|for|four|her|his|how|i|my|no|of|or|our|six|the|their|this|three|two|what|when|who|why|your)\b"
 )
@@ -46,6 +48,24 @@ async def _decode_text(text: str, decoded: DecodedVariant, context: SentenceCont
     variants = [context.variant(text, (), ())] if text != decoded.variant.text else []
     again, _ = await decode_variants(variants, context, context.options)
     return again[0] if again and not lost_copies(again[0]) else None
+
+
+async def decode_with_commas(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again, with commas for the two dashes of an insertion, if the translation lost one of them.
+
+    Return the result, with dashes again, if it has two commas.
+    """
+    variant, text = decoded.variant, decoded.best.text
+    has_pair = "," not in variant.text and len(_DASHES.findall(variant.text)) == 2
+    left = len(_DASHES.findall(text)) if has_pair else 2
+    if variant.spans or left >= 2 or (not left and text.count(", ") >= 2):
+        return decoded
+    again = await _decode_text(_DASHES.sub(", ", variant.text), decoded, context)
+    again = again and again.only(lambda one: one.text.count(", ") == 2)
+    if not again:
+        return decoded
+    texts = ((one, one.text.replace(", ", " – ")) for one in again.alternatives)
+    return replace(again, alternatives=tuple(with_text(one, text) for one, text in texts))
 
 
 async def decode_in_lower_case(

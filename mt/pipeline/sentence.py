@@ -14,6 +14,7 @@ from mt.pipeline.repairs import (
     decode_in_lower_case,
     decode_otherwise,
     decode_with_all_words,
+    decode_with_commas,
     decode_with_spaced_slashes,
     decode_without_blanks,
     decode_without_losses,
@@ -263,6 +264,7 @@ async def _translate_variants(
             decoded = await decode_otherwise(variant, context, set()) or decoded
         if not (decoded.variant.kept or decoded.variant.terms):
             decoded = await decode_with_spaced_slashes(decoded, context)
+            decoded = await decode_with_commas(decoded, context)
             decoded = await decode_with_all_words(decoded, context)
     alternatives = await restore(decoded, context)
     if not context.options.sample:

@@ -83,6 +83,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "{a, plural, one {# old dog} other {# old dogs}}", ".* one {# alte.*} other {# alte.*}}"),
         ("en-fr", "I don&#39;t know.", r"Je ne sais pas\."),
         ("en-de", "A ~~red car~~", ".*~~[^~]*Auto~~"),
+        ("fr-en", "Mon frère – le plus grand – habite ici.", r"My brother – [^–]+ – lives here\."),
         # lost words
         ("en-fr", "Mrs. Smith's cat", ".* de Mme Smith"),
         ("en-de", "Buy eggs", r"\S+ \S+"),

@@ -147,14 +147,16 @@ inline void attend_to_scattered(const float* query, const float* const* places, 
         const float* q = query + h * d_k;
         const size_t key = keys + h * d_k, value = values + h * d_k;
         for (int first = 0; first < room; first += W) {
-            Floats products[W] = {};
+            Floats products[W];  // only those of `here` positions are written, because most histories are short
             const int here = std::min(W, count - first);
             for (int t = 0; t < here; t++) {
                 const float* k = places[first + t] + key;
-                for (int i = 0; i < whole; i += W) products[t] += simd::load(k + i) * simd::load(q + i);
-                for (int i = whole; i < d_k; i++) products[t][0] += k[i] * q[i];
+                Floats product{};
+                for (int i = 0; i < whole; i += W) product += simd::load(k + i) * simd::load(q + i);
+                for (int i = whole; i < d_k; i++) product[0] += k[i] * q[i];
+                products[t] = product;
             }
-            simd::store(p + first, simd::sums(products));
+            simd::store(p + first, simd::sums(products, here));
         }
         softmax(p, count, scale);
         int i = 0;

@@ -171,9 +171,7 @@ class QuantisedRows {
             simd::store_bytes(out + i, v);
             total += v;
         }
-        int32_t sum = 0;
-        for (int i = 0; i < W; i++) sum += total[i];
-        sums_.get()[r] = sum;
+        sums_.get()[r] = simd::sum(total);
         scales_.get()[r] = peak / 127.0f;
     }
     int width_ = 0;

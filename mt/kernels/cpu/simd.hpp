@@ -83,6 +83,16 @@ inline float folded(Floats v, Join join) {
 }
 #endif
 
+inline int32_t sum(Ints v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_epi32((__m512i)v);
+#else
+    int32_t total = 0;
+    for (int i = 0; i < W; i++) total += v[i];
+    return total;
+#endif
+}
+
 inline float sum(Floats v) {
 #if defined(__AVX512F__)
     return _mm512_reduce_add_ps(v);
@@ -109,18 +119,32 @@ inline Floats every_second(Floats a, Floats b, std::integer_sequence<int, i...>)
 }
 #endif
 
-// Lane i of the result is the sum of v[i]: pairs of vectors are folded into one, log2 W times.
-inline Floats sums(Floats* v) {
+// Fold `count` vectors: each level adds the neighbouring lanes of pairs of vectors, so that half of the vectors are left.
+template <int count>
+inline Floats folded_pairs(Floats* v) {
+    const std::make_integer_sequence<int, W> lane;
+    for (int i = 0; i < count / 2; i++)
+        v[i] = every_second<0>(v[2 * i], v[2 * i + 1], lane) + every_second<1>(v[2 * i], v[2 * i + 1], lane);
+    if constexpr (count > 2) return folded_pairs<count / 2>(v);
+    return v[0];
+}
+
+// Lane i of the result is the sum of v[i], and 0 from lane `count` on. The vectors from v[count] on need not be written.
+inline Floats sums(Floats* v, int count) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
+    for (int i = count; i < W; i++) v[i] = Floats{};
     const __m256 low = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
     const __m256 high = _mm256_hadd_ps(_mm256_hadd_ps(v[4], v[5]), _mm256_hadd_ps(v[6], v[7]));
     return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
 #else
+    if (2 * count > W) {
+        for (int i = count; i < W; i++) v[i] = Floats{};
+        return folded_pairs<W>(v);
+    }
+    for (int i = count; i < W / 2; i++) v[i] = Floats{};
     const std::make_integer_sequence<int, W> lane;
-    for (int size = W; size > 1; size /= 2)
-        for (int i = 0; i < size / 2; i++)
-            v[i] = every_second<0>(v[2 * i], v[2 * i + 1], lane) + every_second<1>(v[2 * i], v[2 * i + 1], lane);
-    return v[0];
+    const Floats half = folded_pairs<W / 2>(v);
+    return every_second<0>(half, Floats{}, lane) + every_second<1>(half, Floats{}, lane);
 #endif
 }
 

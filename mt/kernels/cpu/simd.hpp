@@ -117,7 +117,6 @@ inline Floats every_second(Floats a, Floats b, std::integer_sequence<int, i...>)
     return __builtin_shuffle(a, b, Ints{(2 * i + first)...});
 #endif
 }
-#endif
 
 // Fold `count` vectors: each level adds the neighbouring lanes of pairs of vectors, so that half of the vectors are left.
 template <int count>
@@ -128,6 +127,7 @@ inline Floats folded_pairs(Floats* v) {
     if constexpr (count > 2) return folded_pairs<count / 2>(v);
     return v[0];
 }
+#endif
 
 // Lane i of the result is the sum of v[i], and 0 from lane `count` on. The vectors from v[count] on need not be written.
 inline Floats sums(Floats* v, int count) {

@@ -191,7 +191,7 @@ class Scheduler:
         free = self.limits.rows - self._rows[RequestClass.BULK]
         joins = self._rows[RequestClass.BULK] == 0 or self.limits.join_divisor * free >= self.limits.rows
         busy = {caller for caller, rows in self._caller_rows.items() if INTERACTIVE_DIVISOR * rows > self.limits.rows}
-        if not joins and not busy:
+        if not joins and (not busy or busy >= self._queues.keys()):  # busy callers wait for free rows
             return groups
         heads = [next(iter(queue.values())) for queue in self._queues.values()]
         heapify(heads)

@@ -1,6 +1,6 @@
 """Dispatcher of text tasks: it passes the calls of tasks to an engine, and the results of the engine to the tasks."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from threading import RLock
 from time import monotonic
@@ -18,6 +18,9 @@ TOKENS_PER_TEXT = 64  # most source tokens per text in a chunk of a stream, as a
 # Maximum time in which one step passes results to tasks; others wait for the next step. Without the limit, a long text
 # with many repairs would delay other callers, and its worker would appear to hang.
 STEP_SECONDS = 0.002
+# Results of a caller with many unfinished requests wait until there are so many of them: between two steps of the
+# engine, the code of the tasks leaves the caches of the processor, so that a single result takes twice as long.
+RESULTS_TOGETHER, MANY_REQUESTS = 16, 64
 ATTENTION_TOKENS = 120  # most source and target tokens in an attention pass of several pairs: longer ones delay others
 
 
@@ -34,7 +37,9 @@ class ResultDispatcher:
         self._cross_attention = attend
         self._lock = RLock()
         self._waiting: dict[int, tuple[TextTask, AnyRoutine]] = {}  # by the id of the request that the routine awaits
+        self._unfinished = Counter[int]()  # number of requests in `_waiting`, by caller
         self._results: TurnQueue[int, Result] = TurnQueue()  # results that were not yet passed to a task
+        self._is_due = False  # whether they are to be passed on now
         self._attending: TurnQueue[TextTask, deque[AnyRoutine]] = TurnQueue()  # routines that wait for attention
 
     @property
@@ -54,7 +59,7 @@ class ResultDispatcher:
             ids = []
             for task in tasks:
                 self._attending.remove(task)
-                ids += [request.id for request in task.requests if self._waiting.pop(request.id, None)]
+                ids += [request.id for request in task.requests if self._forget(request.id)]
             for id in ids:
                 self._results.remove(id)
             if ids:
@@ -69,15 +74,19 @@ class ResultDispatcher:
             done: list[TextTask] = []
             for result in self.engine.step() if self.engine.busy else ():
                 if waiting := self._waiting.get(result.id):
-                    self._results.put(waiting[0].planner.context.caller, result.id, result)
+                    caller = waiting[0].planner.context.caller
+                    self._results.put(caller, result.id, result)
+                    self._is_due |= self._unfinished[caller] < MANY_REQUESTS
+            self._is_due |= len(self._results) >= RESULTS_TOGETHER or not self.engine.busy
             stop = monotonic() + self.step_seconds
-            while self._results:
+            while self._results and self._is_due:
                 id, result = self._results.pop()
-                task, routine = self._waiting.pop(id, (None, None))
+                task, routine = self._forget(id) or (None, None)
                 if task and routine and (results := routine.add_result(result)):
                     done += self._resume(task, routine, results)
                 if monotonic() >= stop:
                     break
+            self._is_due &= bool(self._results)
             return done + self._attend() if self._attending else done
 
     def finish(self, task: TextTask) -> None:
@@ -118,6 +127,15 @@ class ResultDispatcher:
         finally:
             self.cancel(held)
 
+    def _forget(self, id: int) -> tuple[TextTask, AnyRoutine] | None:
+        """Return the task and the routine that await a request, which they no longer do; None if there are none."""
+        if waiting := self._waiting.pop(id, None):
+            caller = waiting[0].planner.context.caller
+            self._unfinished[caller] -= 1
+            if not self._unfinished[caller]:
+                del self._unfinished[caller]
+        return waiting
+
     def _take_calls(self, task: TextTask) -> list[Request]:
         """Register the new engine calls of a task. Return the decoding requests of these calls.
 
@@ -128,6 +146,7 @@ class ResultDispatcher:
             if isinstance(routine.call, DecodeCall):
                 requests += routine.call.requests
                 self._waiting.update((request.id, (task, routine)) for request in routine.call.requests)
+                self._unfinished[task.planner.context.caller] += len(routine.call.requests)
             else:
                 routines = self._attending.remove(task) or deque()
                 self._attending.put(task.planner.context.caller, task, routines)

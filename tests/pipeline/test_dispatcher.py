@@ -12,8 +12,9 @@ from mt import Failure, Translation, Translator
 from mt.engine.threads import AnyEngine
 from mt.errors import LanguageError, RequestError
 from mt.pipeline.dispatcher import TOKENS_PER_TEXT
+from mt.pipeline.driver import EngineAnswer
 from mt.pipeline.results import ExplainOptions
-from mt.pipeline.text_task import TextPlanner, TextTask
+from mt.pipeline.text_task import AnyRoutine, TextPlanner, TextTask
 from tests.conftest import sentences
 
 
@@ -110,6 +111,48 @@ def test_a_step_serves_one_caller_after_another(translator: Translator, monkeypa
         done += ended
     assert done == tasks[::-1] and [task.translation().text for task in tasks] == expected
     assert not dispatcher.busy
+
+
+def test_results_of_a_caller_with_many_requests_come_together(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatcher, texts = translator.dispatcher, sentences(60)
+    monkeypatch.setattr(dispatcher, "step_seconds", math.inf)
+    monkeypatch.setattr("mt.pipeline.dispatcher.MANY_REQUESTS", 20)
+    monkeypatch.setattr("mt.pipeline.dispatcher.RESULTS_TOGETHER", 5)
+    expected = [translator.translate(text).text for text in texts]
+    planner = translator.planner()
+    tasks = [planner.task(text) for text in texts]
+    dispatcher.submit(tasks)
+    numbers, resume = list[int](), TextTask.resume
+
+    def count_results(task: TextTask, routine: AnyRoutine, answer: EngineAnswer) -> None:
+        numbers[-1] += 1
+        resume(task, routine, answer)
+
+    monkeypatch.setattr(TextTask, "resume", count_results)
+    while dispatcher._unfinished.total() > 20:
+        numbers.append(0)
+        dispatcher.step()
+    assert 0 in numbers and min(filter(None, numbers)) >= 5
+    for task in tasks:
+        dispatcher.finish(task)
+    assert not dispatcher.busy and not dispatcher._unfinished
+    assert [task.translation().text for task in tasks] == expected
+
+
+def test_a_caller_with_few_requests_does_not_wait_for_others(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mt.pipeline.dispatcher.RESULTS_TOGETHER", math.inf)
+    dispatcher, busy = translator.dispatcher, translator.planner()
+    tasks = [busy.task(text) for text in sentences(100)]
+    light = translator.planner().task(sentences(1)[0])
+    dispatcher.submit([*tasks, light])
+    dispatcher.finish(light)
+    assert translator.engine.busy and not all(task.done for task in tasks)
+    dispatcher.cancel(tasks)
+    assert not dispatcher._unfinished
 
 
 def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ _CLEAR, _POSSIBLE, _DUTIES, _NO_DUTIES, _NEVER_GUESSES = (
     for name in ("clear", "possible", "duties", "no_duties", "never_guesses")
 )
 _HINTS = {language: parts.split() for language, parts in _TABLES["hints"].items()}  # for fast tests
+_DUTY_HINTS = {language: parts.split(";") for language, parts in _TABLES["duty_hints"].items()}
 _PERMISSIONS = {"muss": "darf", "musst": "darfst", "müssen": "dürfen", "müsst": "dürft"}
 _VERB = re.compile(r"(?i)\b(?:muss|musst|müssen|müsst|darf|darfst|dürf\w+|brauch\w+|soll\w*)\b")
 _CLAUSE = re.compile(r"([,;:.!?]|\b(?:und|aber|oder)\b)")
@@ -42,6 +43,8 @@ def mend_prohibitions(source: str, translation: str, languages: tuple[str, str])
     language, target = map(primary_language, languages)
     if language not in _DUTIES:
         return translation
+    if not any(map(source.casefold().__contains__, _DUTY_HINTS[language])):
+        return translation  # most sentences, after a faster test than that of a pattern
     duties = [duty["not"] is not None for duty in _DUTIES[language].finditer(source)]
     if not any(duties):
         return translation

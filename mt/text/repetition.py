@@ -22,6 +22,7 @@ LEAST_PEAK = 0.1
 """Largest attention to a source piece below which the piece may not be translated; the difference is its deficit."""
 LEAST_DEFICIT, LEAST_OMITTED = 0.1, 9
 """Minimum of the deficits of all pieces of words that a translation omits, together, and of the width of the words."""
+ROUNDING = 0.99  # of sums of deficits, at most
 LEAST_COMPLETE = 0.55
 """Minimum of (width relative to the source) + (mean log-probability of a piece) of a translation with all words."""
 _WIDE = re.compile(f"[{WIDE}]")
@@ -65,7 +66,10 @@ def omitted_words(source: str, attention: PieceAttention) -> list[Range]:
     """Return the ranges of neighbouring words of a source that its translation omits: those with little attention."""
     places = attention.source
     peaks = np.asarray(attention.weights).reshape(-1, len(places)).max(0, initial=0.0)
-    deficits = [0.0, *np.cumsum(LEAST_PEAK - peaks).tolist()]  # of all pieces before
+    missing = LEAST_PEAK - peaks
+    if missing[missing > 0].sum() < ROUNDING * LEAST_DEFICIT:
+        return []  # most translations: no words together can lack as much
+    deficits = [0.0, *np.cumsum(missing).tolist()]  # of all pieces before
     omitted, begin, end, total, largest = list[Range](), 0, 0, 0.0, 0.0
     for first, last in [*(word.span() for word in _WORD.finditer(source)), (len(source), -1)]:
         begin = begin if total > 0.0 else first

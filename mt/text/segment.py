@@ -230,6 +230,8 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     ordinal = _ORDINAL.get(primary_language(language))
     for sentence in _in_blocks(paragraph, partial(_split_by_sentencex, language=language)):
         end += len(sentence)
+        if end == len(paragraph):
+            continue  # nothing follows, so that it ends here
         follows = paragraph[end : end + 1]
         unfinished = (
             end in inside

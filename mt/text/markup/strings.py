@@ -43,6 +43,7 @@ _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "styl
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
 _EMPTY_END = re.compile(r"""["'\s]/(?:>|&gt;)\Z""")
+_MAY_BE_CODE = re.compile(r"[<{\[*@#&`~]|BEGIN:V|\A---")  # a fast test: without it, a text has no tags and no code
 STATEMENT = "{%"  # the name of a statement of a template or message
 _DIALECT = Dialect(xml=False, words=True)
 
@@ -165,6 +166,8 @@ def find_tags(text: str, marks: bool = False) -> list[StringTag]:
 
 def _find_tags(text: str, tags: list[StringTag]) -> Iterator[None]:
     """Append the tags that `find_tags` returns without `marks`. Each step between two values takes a bounded time."""
+    if not _MAY_BE_CODE.search(text):
+        return
     templates = list[TemplateCode]()
     for block in _code_blocks(text):
         yield

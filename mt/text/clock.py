@@ -11,7 +11,6 @@ from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
-_O_CLOCK = re.compile(r"(?<!\d)(\d\d?)([:.]\d\d)? o['’]clock")
 _HALF_OF_DAY = re.compile(r"(?<![\d:])(\d\d?)([:.]\d\d) ?([ap])\.?m\b\.?(?!\w)", re.IGNORECASE)
 _HOURS_TWICE = re.compile(r"(\d h \d\d) heures?\b")
 _TIME_OF_12 = re.compile(r"(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?", re.IGNORECASE)
@@ -60,7 +59,7 @@ def relative_time(text: str, languages: tuple[str, str]) -> str | None:
 
 
 def write_times(source: str, translation: str, language: str) -> str:
-    """Return a translation without `o'clock` after 12 or after minutes, and without a.m. or p.m. of another hour."""
+    """Return a translation without a.m. or p.m. of another hour than that of its source, and without `7 h 15 heures`."""
     language = primary_language(language)
     if language == "fr":
         return _HOURS_TWICE.sub(r"\1", translation) if " heure" in translation else translation
@@ -73,10 +72,6 @@ def write_times(source: str, translation: str, language: str) -> str:
         is_copy = is_right or time[0] in source or not re.search(rf"(?<!\d)0?{hour}[.:h ]", source)
         return time[0] if is_copy else f"{time[1]}{time[2]}"
 
-    if "clock" in translation:
-        translation = _O_CLOCK.sub(
-            lambda time: time[1] + (time[2] or ":00") if time[2] or not 0 < int(time[1]) <= 12 else time[0], translation
-        )
     return _HALF_OF_DAY.sub(without_half, translation)
 
 

@@ -32,7 +32,7 @@ _ORDINAL, _PLAIN_RANGE, _DAMAGED_RANGE, _RANGE_OF_TIMES, _LABEL_BEFORE, *_DECIMA
 _DECIMAL_BEFORE, _COUNTED, _NAME_BEFORE = _DECIMALS
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
 _DIGIT = re.compile(r"\d")
-_OCLOCK = re.compile(r"(?<!to )(?<!and )(?<![\d:–-])((?:1[3-9]|2[0-3])(?::[0-5]\d)?|\d?\d:[0-5]\d) o['’]clock\b")
+_OCLOCK = re.compile(r"(?<!to )(?<!and )(?<![\d:–-])((?:0|1[3-9]|2[0-4])(?::[0-5]\d)?|\d?\d:[0-5]\d) o['’]clock\b")
 _ROMANS = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX".split()
 _ROMAN = re.compile(rf"(?<!\w)(?:{'|'.join(_ROMANS)})(?=(?:e|ème) (?!siècle))")
 _BYTES, _OCTETS = (re.compile(rf"(?<=\d)[ {GROUP_SPACES}]?[kKMGTP]i?{letter}\b") for letter in "Bo")

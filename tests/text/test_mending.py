@@ -112,6 +112,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en de", "It is open 9-5.", "Es ist ⟨9:5→9-5⟩ offen."),
         ("de en", "9-17 Uhr", "⟨9 -- 17→9-17⟩ o'clock"),
         ("de en", "um 18 Uhr, 8:30 Uhr, 9 Uhr", "at ⟨18 o'clock, 8:30 o'clock,→18:00, 8:30,⟩ 9 o'clock"),
+        ("de en", "um 0 Uhr, 24 Uhr", "at 0⟨ o'clock→:00⟩, 24⟨ o'clock→:00⟩, 10 o'clock"),
         ("en de", "on 2020-10-12", "am 10:12"),
         ("en de", "1,234 results of 12", "⟨1.234ergebnisse→1.234 ergebnisse⟩ von 12"),
         ("en de", "delete 3 files", "⟨3-Dateien→3 Dateien⟩ löschen"),
@@ -134,7 +135,6 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "`$x` 12 €", "`$x` ⟨$12→€12⟩"),
     ],
     "times of day": [
-        ("en", "um 18.45 Uhr, um 0 Uhr", "at 18:45⟨ o'clock→⟩, at 0⟨ o'clock→:00⟩, 17⟨ o'clock→:00⟩, 9 o'clock"),
         ("en", "12:00 Uhr, 14:30 Uhr, 8.30 Uhr", "12:00⟨ AM→⟩, 14:30⟨ PM→⟩, 8:30 AM, 12:00 PM, 8:30⟨ p.m.→⟩"),
         ("en", "14:30 Uhr, 5:00 pm", "2:30 p.m., 5:00 pm"),
         ("fr", "7:15 Uhr", "à 7 h 15⟨ heures→⟩, 3 heures"),

@@ -59,7 +59,7 @@ def relative_time(text: str, languages: tuple[str, str]) -> str | None:
 
 
 def write_times(source: str, translation: str, language: str) -> str:
-    """Return a translation without a.m. or p.m. of another hour than that of its source, and without `7 h 15 heures`."""
+    """Return a translation without a.m. or p.m. of another hour than its source, and without `7 h 15 heures`."""
     language = primary_language(language)
     if language == "fr":
         return _HOURS_TWICE.sub(r"\1", translation) if " heure" in translation else translation

@@ -307,7 +307,7 @@ class TextPlanner(SentenceTranslator):
         begin, end = inner_range(sentence[marker:]) if self.protect else (0, len(sentence))
         is_whole = end - begin == len(sentence) - marker or self._has_marked_term(TextPart(sentence, kept=False))
         spans = () if is_whole or sentence[marker] != "[" else protect.find_spans(sentence[marker:])  # [Your name]
-        is_whole = is_whole or any(span.begin < begin < span.end for span in spans)
+        is_whole = is_whole or any(span.begin < begin and end < span.end for span in spans)
         return (marker, len(sentence)) if is_whole else (marker + begin, marker + end)
 
     def _fits(self, text: str, kept: Sequence[Range] = (), longest: int = _LONGEST_SENTENCE) -> bool:

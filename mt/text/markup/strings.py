@@ -104,7 +104,8 @@ def inner_range(sentence: str) -> Range:
     opening, closing = first[0] if first else "", last[0] if last else ""
     begin, end = len(opening), len(sentence) - len(closing)
     if opening == closing:  # a label such as **File** stays: models know these from documentation
-        is_sentence = opening[:1] in ("_", "~") or (" " in sentence and not sentence.istitle())
+        ends = opening[:1] in ("_", "~") or sentence[end - 1 : end] in tuple(".!?…")
+        is_sentence = ends or (" " in sentence and not sentence.istitle())
         return (begin, end) if is_sentence and opening not in sentence[begin:end] else (0, len(sentence))
     opens = "_" not in opening and opening not in sentence[begin:] and sentence[begin].isupper()
     closes = "_" not in closing and closing.replace("/", "").rstrip("]") not in sentence[:end]

@@ -20,8 +20,10 @@ T = TypeVar("T")
 
 
 class WorkKind(StrEnum):
-    """Kinds of work of a request, besides translations, which the queue of the fleet limits."""
+    """Kinds of work of a request. The queue of the fleet limits translations, too, once their texts have been read."""
 
+    TRANSLATION = "translation"
+    DOCUMENT = "document"  # files to translate
     READ = "read"  # look-ups, lists, downloads and exports
     WRITE = "write"  # changes of glossaries, memories and documents
 
@@ -35,10 +37,18 @@ class WorkLimit:
 
 
 LIMITS: Mapping[WorkKind, WorkLimit] = {
+    WorkKind.TRANSLATION: WorkLimit(per_caller=640, total=1280),  # with the default of max_pending_requests
+    WorkKind.DOCUMENT: WorkLimit(per_caller=64, total=512),
     WorkKind.READ: WorkLimit(per_caller=64, total=512),
     WorkKind.WRITE: WorkLimit(per_caller=16, total=128),
 }
 """Limits by kind; docs/operate.md gives the reasons."""
+
+
+def limits_for(max_pending_requests: int) -> Mapping[WorkKind, WorkLimit]:
+    """Return the limits by kind for a limit of the queue, which small requests may exceed by a quarter."""
+    most = max_pending_requests * 5 // 4
+    return {**LIMITS, WorkKind.TRANSLATION: WorkLimit(most, 2 * most)}
 
 
 class RequestGate:

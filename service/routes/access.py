@@ -26,7 +26,7 @@ _bearer = HTTPBearer(scheme_name="Operator", description="The value of the setti
 BearerDependency = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 
-READS = ("/v2/document/{document_id}", "/v2/document/{document_id}/result", "/v2/languages", "/v2/usage")
+READS = ("/v2/document/{document_id}", "/v2/document/{document_id}/result", "/v2/languages", "/v2/usage", "/detect")
 WRITES = (
     "/v2/glossaries",
     "/v3/glossaries",
@@ -34,7 +34,8 @@ WRITES = (
     "/v3/translation_memories/{memory_id}/export",
     "/suggest",
 )
-"""Paths of POST requests that are no translations."""
+DOCUMENTS = ("/translate_file", "/v2/document")
+"""Paths of POST requests that are no translations of texts."""
 
 
 async def admit(request: Request) -> Caller:
@@ -67,15 +68,17 @@ def _address(request: Request) -> str:
 
 def _enter(request: Request, services: Services, caller: str) -> None:
     """Count the request as work of its kind until its answer has been sent. Raises: TooManyRequests, Overloaded."""
-    if kind := kind_of(request.method, request.scope["route"].path):
-        request.scope["state"]["work"].enter_context(services.fleet.gate.admitted(kind, caller))
+    kind = kind_of(request.method, request.scope["route"].path)
+    request.scope["state"]["work"].enter_context(services.fleet.gate.admitted(kind, caller))
 
 
-def kind_of(method: str, path: str) -> WorkKind | None:
-    """Return the kind of work of a request; None for a translation. `path` is the template of its path."""
+def kind_of(method: str, path: str) -> WorkKind:
+    """Return the kind of work of a request. `path` is the template of its path."""
     if method == "GET" or path in READS:
         return WorkKind.READ
-    return None if method == "POST" and path not in WRITES else WorkKind.WRITE
+    if path in DOCUMENTS:
+        return WorkKind.DOCUMENT
+    return WorkKind.TRANSLATION if method == "POST" and path not in WRITES else WorkKind.WRITE
 
 
 def key_of(authorization: str | None) -> str:

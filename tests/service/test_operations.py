@@ -71,11 +71,21 @@ def test_probes_of_one_that_cannot_translate(
     assert application.client.head("/readyz").status_code == 503
 
 
-@pytest.mark.parametrize("path", ["/v2/usage", "/v3/glossaries", "/download_file/a"])
-def test_requests_of_callers_count_as_work(application: Application, path: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [
+        *[("GET", path, "read") for path in ("/v2/usage", "/v3/glossaries", "/download_file/a")],
+        *[("POST", path, "read") for path in ("/detect", "/v2/usage", "/v2/document/a/result")],
+        *[("POST", path, "document") for path in ("/translate_file", "/v2/document")],
+        *[("POST", path, "translation") for path in ("/translate", "/v2/translate")],
+        *[("POST", "/v2/glossaries", "write"), ("PUT", "/memories", "write"), ("DELETE", "/v3/glossaries/a", "write")],
+    ],
+)
+def test_requests_of_callers_count_as_work(application: Application, method: str, path: str, kind: str) -> None:
     gate, application.models.gate = application.models.gate, RequestGate(dict.fromkeys(WorkKind, WorkLimit(0, 0)))
     try:
-        assert application.client.get(path).status_code == 429
+        refused = application.client.request(method, path, data={"q": "a", "text": "a", "target_lang": "DE"})
+        assert (refused.status_code, f"0 {kind} requests at a time" in refused.text) == (429, True)
     finally:
         application.models.gate = gate
 

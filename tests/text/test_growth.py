@@ -146,7 +146,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
         ["⋯1.⋯1st", "1.22", "[Name ", "[A a⋯ a", "1 ½", "1 °C–", "1–2,000.", "{{a %(a ", "x⋯-aa⋯1", '-a "'],
     ),
     (protect.split_at_long_spans, 500, ["http://a" + "b" * 70 + " "]),
-    (partial(protect.list_marker_length, language="en"), 5000, ["- - - -"]),
+    (partial(protect.list_marker_length, language="en"), 5000, ["- - - -", "-Wi", "-A=", "--a, ", "[@a.", "1.1."]),
     (lambda text: restoration.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x "]),
     (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
     (partial(unknown_signs, known=frozenset("a")), 5000, ["‖ ", "1 ‖"]),

@@ -12,6 +12,7 @@ from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import CrossAttention, Pair
 from mt.text import casing, protect
 from mt.text.alignment import Link, PieceAttention, Range, link_words
+from mt.text.numbers import NOT_DIGIT
 from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
 from mt.tokenizer import EOS, SPACE_MARK
@@ -140,14 +141,17 @@ def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[s
 
 
 def find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
-    """Yield (kind, link) for each protected span that occurs in both texts.
+    """Yield (kind, link) for each protected span that occurs in both texts; a number also as `20 $` for $20.
 
     Occurrence n of a span in the source is linked to occurrence n in the target.
     """
     copies: defaultdict[str, deque[Range]] = defaultdict(deque)
     spans = protect.find_spans(source)
+    texts = {span.text for span in spans}
     for copy in protect.find_translated_spans(target, spans):
-        copies[copy.text].append((copy.begin, copy.end))
+        rewritten = copy.kind is SpanKind.NUMBER and copy.text not in texts
+        copies[NOT_DIGIT.sub("", copy.text) if rewritten else copy.text].append((copy.begin, copy.end))
     for span in spans:
-        if copies[span.text]:
-            yield span.kind, ((span.begin, span.end), copies[span.text].popleft())
+        written = copies[span.text] or (span.kind is SpanKind.NUMBER and copies[NOT_DIGIT.sub("", span.text)])
+        if written:
+            yield span.kind, ((span.begin, span.end), written.popleft())

@@ -72,6 +72,8 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-fr", "The debt is two trillion dollars.", ".* 2 billions de dollars.*"),
         ("de-en", "Der Umsatz stieg um 3,5 Prozent auf 2,4 Mio. Euro.", ".*(€2.4 million|2.4 million euros).*"),
         ("en-de", "$1.2M", "1,2 Millionen Dollar"),
+        ("en-de", "Price: <s>$20</s> <b>$15</b> only", r".*<s>20 \$</s> <b>15 \$</b>.*"),  # a sign left its tag
+        ("en-fr", "From <b>$10</b> to <b>$20</b> per person", r".*<b>10 \$</b> à <b>20 \$</b>.*"),
         ("fr-en", "1 250,50", "1,250.50"),
         ("en-de", "LED lamp", "LED-Lampe"),
         # what stands around a text

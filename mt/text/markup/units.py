@@ -118,12 +118,14 @@ class UnitAlignment:
 
         `neighbour` must be aligned to several consecutive target words, and loses the first of them if `first` is true,
         otherwise the last. Else, or if `unaligned` is a capitalised word within the text, do nothing. Nor does a word
-        take a target word from another clause.
+        take a target word from another clause, or the number of an amount such as `20 $`.
         """
         between = range(min(unaligned, neighbour) + 1, max(unaligned, neighbour))
         if any(self.source[self.left[unit].begin] in _CLAUSE_ENDS for unit in between):
             return
         begin = self.left[unaligned].begin
+        if any(self.target[self.right[j].begin].isdecimal() for j in self.towards[neighbour]):
+            return
         if self.towards[unaligned] or len(self.towards[neighbour]) < 2 or (begin and self.source[begin].isupper()):
             return
         ranked = {self._rank[j]: j for j in self.towards[neighbour] if self.back[j] == {neighbour}}

@@ -352,6 +352,8 @@ def _divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ra
         return [TextPart(item[1], False), TextPart(f"{mark} ", True), TextPart(item[2], False)]
     match = _IN_BRACKETS.fullmatch(sentence)
     words = _BETWEEN_WORDS.split(match["inner"]) if match else []
+    if match and (before := match["before"]) and words[0][0].isupper() and not phrases.translate(before, *languages):
+        return []  # may be a name: Saint-Denis (Réunion)
     if not match or not all(phrases.translate(word, *languages) for word in words[::2]):
         return []
     inner = [TextPart(word, number % 2 > 0) for number, word in enumerate(words)]

@@ -32,6 +32,7 @@ from mt.tokenizer import SPACE_MARK
 
 FORMALITY_BEAMS = 8  # at least, in the second search; with 16, hardly more sentences get the requested formality
 _HANDICAP = 0.06  # of quality, in favour of the usual reading of Markdown, which models know from documentation
+_HANDICAP_OF_LABELS = 0.04  # in favour of the usual reading of <b>Save</b>
 _HANDICAP_OF_PLACES = 0.2  # where both mark other words: the model places marks better than attention does
 
 
@@ -104,11 +105,17 @@ class SentenceTranslator:
     async def _translate_marked(self, part: TextPart, no_break_spaces: bool, marks: bool = False) -> TranslatedSentence:
         """Translate a sentence with tags. `marks` tells whether those of emphasis and links are tags."""
         inline = strings.read_marked_sentence(part.text, part.kept_ranges, marks)
-        if inline and inline.built:
-            marked = inline.built.segment
-            bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
-            return replace(bare, alternatives=await _place_tags(inline, bare.alternatives, self.context))
-        return await self._translate_bare(part.text, part.kept_ranges, None, no_break_spaces)
+        if not inline or not inline.built:
+            return await self._translate_bare(part.text, part.kept_ranges, None, no_break_spaces)
+        marked = inline.built.segment
+        bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
+        placed = replace(bare, alternatives=await _place_tags(inline, bare.alternatives, self.context))
+        tags = None if marks or part.kept_ranges or self.context.options.sample else strings.label_tags(part.text)
+        if not tags or self.context.terms.find(part.text, self.context.source):
+            return placed
+        usual = await self._translate_bare(part.text, (), None, no_break_spaces)
+        is_complete = strings.label_tags(usual.best.text) == tags
+        return usual if is_complete and not placed.exceeds(usual, _HANDICAP_OF_LABELS) else placed
 
     async def _translate_bare(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None, no_break_spaces: bool

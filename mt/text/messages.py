@@ -16,7 +16,7 @@ _BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
 _LIMIT = re.compile(r"\s*(?:[-+]?\d[\d.]*(?:[eE][-+]?\d+)?|-?∞)\s*[#<≤]")  # of a branch of Java's ChoiceFormat
 _SYNTAX = re.compile(r"''|'(?=[{}#|])(?:''|[^'])*+(?:'|\Z)|[{}|]")
 _BEFORE_SYNTAX = re.compile(r"'(?=[{}#])")
-_JOINED_SIGN, _ORDINAL_SIGN = re.compile(r"#-(?=[^\W\d_])"), re.compile(r"#(?:st|nd|rd|th)\b(\.?)")
+_JOINED_SIGN, _ORDINAL_SIGN = re.compile(r"(?<!\w)#-(?=[^\W\d_])"), re.compile(r"#(?:st|nd|rd|th)\b(\.?)")
 _MAX_DEPTH = 20
 
 

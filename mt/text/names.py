@@ -11,8 +11,14 @@ _WORD = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ]\w+(?:-[A-ZÀ-ÖØ-Þ]\w+)?"
 _SURNAME = rf"(?:[A-Z]\. ){{0,2}}(?P<surname>{_WORD})"
 _FIRST = re.compile(rf"(?<![\w-])(?P<given>{_WORD})(?= {_SURNAME})")
 _NEXT_CAPITAL = re.compile(" [A-ZÀ-ÖØ-Þ]")  # a fast test
-_COMPANY = re.compile(  # Müller GmbH, Weiß & Sohn OHG, Example Inc.
-    rf"(?<![\w-])((?:{_WORD} & )?{_WORD}) (?:GmbH|AG|KG|OHG|UG|e\. ?K\.|Inc\.?|Ltd\.?|LLC|SARL|SAS)(?!\w)"
+_NO_COMPANY = (  # words that begin a sentence: Our LLC
+    r"(?:D(?:as|em|en|er|es|ie)|(?:[DMS]?[Ee]in|Kein|Ihr|Unser|Eu[er]+|Dies|Jed|Welch)(?:e[mnrs]?)?|Als|Bei|Eine[mnrs]?|Zu[mr]"
+    r"|An?|Any|As|Each|Every|For|Her|His|If|Its?|My|No|Our|That|The|Their|This|Your"
+    r"|Aucune|Cette|Chaque|L[ae]|Les|Leur|[MST](?:a|on)|[NV]otre|Pour|Une?) "
+)
+_COMPANY = re.compile(  # Müller GmbH, Weiß & Sohn OHG, Example Inc., but not Example Ltd. All
+    rf"(?<![\w-])(?!{_NO_COMPANY})((?:{_WORD} & )?{_WORD}) "
+    r"(?:(?:GmbH|AG|KG|OHG|UG|e\. ?K\.|LLC|SARL|SAS)(?!\w)|(?:Inc|Ltd)\b(?!\. [A-Z])\.?)"
 )
 _LEGAL_FORMS = (" GmbH", " AG", " KG", " OHG", " UG", " e.", " Inc", " Ltd", " LLC", " SA")  # a fast test
 _LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) {_SURNAME}")

@@ -60,9 +60,12 @@ class Phrases:
         return self.translate(text, source, target) if known else None
 
     def bracketed(self, text: str, source: str, target: str) -> Iterator[tuple[re.Match[str], str]]:
-        """Yield the words after an opening bracket, before `)` or a number, that are a phrase, and its translation."""
+        """Yield words in lower case after a bracket, before `)` or a number, that are a phrase, and its translation.
+
+        Words with a capital may be names, as in `Frankfurt (Oder)`.
+        """
         for match in _IN_BRACKETS.finditer(text) if "(" in text else ():
-            found = match[1][1:].islower() and self.translate_words(match[1], source, target)
+            found = match[1].islower() and self.translate_words(match[1], source, target)
             if found:
                 yield match, found
 

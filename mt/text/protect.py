@@ -34,7 +34,9 @@ _SIGN_OF = {"do": "$", "eu": "€", "pf": "£", "po": "£", "li": "£"}  # by th
 _SIMPLE, _SPEECH, _BEFORE_CAPITAL = (
     "|".join(patterns) for patterns in read_tables("patterns.toml")["markers"].values()
 )
-_LIST_MARKER = re.compile(rf"(?:(?:{_SIMPLE}|(?:{_BEFORE_CAPITAL})(?=\s+[A-ZÀ-ÖØ-Þ]))\s+){{1,4}}|{_SPEECH}")
+_LIST_MARKER = re.compile(
+    rf"(?!\([Cc]\) \d{{4}})(?:(?:{_SIMPLE}|(?:{_BEFORE_CAPITAL})(?=\s+[A-ZÀ-ÖØ-Þ]))\s+){{1,4}}|{_SPEECH}"
+)
 # Languages that write ordinal numbers with a dot, such as "3. Mai"
 _ORDINAL_DOT = frozenset("bg bs cs da de et fi hr hu is lb lt lv mk nb nn no pl sk sl sr tr".split())
 _NUMBERED_LINE = re.compile(r"^[ \t>]*(\d{1,3})\.[ \t]", re.MULTILINE)

@@ -20,6 +20,10 @@ _WRITTEN_SPEECH = re.compile(
     r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
 )
 _PRONOUN = re.compile(r"(?:Er|Sie|Wir|Es|He|She|They|We|It|Il|Elle|Ils|Elles|On|Nous)\b")
+_INTERRUPTED = re.compile(
+    r"[,!?…] (?:\w+-(?:t-)?(?:ils?|elles?|je|on)|(?:he|she|they|I|it) \w+|\w+ (?:er|sie|ich)|(?:said|asked|sagte) \w+"
+    r")(?: \w+)?[,.!?]"
+)
 _ASKED = re.compile(r"\A(ich|er|sie|wir|es) ([a-zäöüß]+)(?=[.,:]|\Z)")
 _LITERAL_CONTEXT = re.compile(_TABLES["quotation"]["literal_context"])
 _CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
@@ -63,9 +67,9 @@ def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -
 
 
 def whole_quotation(source: str) -> str | None:
-    """Return the words of a source of several words that is one quotation, otherwise None."""
+    """Return the words of a source of several words that is one quotation without `, she said,`, otherwise None."""
     quotation = _WHOLE.fullmatch(source) if source[:1] in _OPENING and " " in source.strip() else None
-    return quotation[quotation.lastindex or 0] if quotation else None
+    return quotation[quotation.lastindex or 0] if quotation and not _INTERRUPTED.search(source) else None
 
 
 def is_nested(source: str) -> bool:

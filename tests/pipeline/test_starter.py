@@ -56,6 +56,12 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", 'Type "exit" to leave the program.', ".*„exit“.*"),
         ("en-de", "Steps to reproduce:", ".* reproduzieren:"),
         ("de-en", "Brand in der Altstadt", "(?!.*[Oo]ld [Oo]ld).*"),
+        ("en-fr", "(c) 2023 Example Ltd. All rights reserved.", r"\(c\) .* Ltd 2023\. .* réservés[.]"),
+        ("en-de", "Press Home (Windows) or Cmd (Mac).", r".*\(Windows\).*"),
+        ("fr-de", "Saint-Denis (Réunion)", r".*\(Réunion\)"),
+        # labels, and others that the model knows without tags
+        ("en-fr", "Press <b>Start</b> to begin.", r"Appuyez sur <b>Démarrer</b> pour commencer\."),
+        ("de-en", "Der Hund mag die <b>Katze</b> nicht.", ".* <b>cat</b>[.]"),
         # words in brackets, which the model copies or loses
         ("de-en", "Die Fläche (ca. 20 m²) ist klein.", r".*\(about 20 m²\).*"),
         ("de-en", "Der Präsident (links) und seine Frau (rechts) winkten.", r".*\(left\).*\(right\).*"),

@@ -51,6 +51,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "La Caroline du Nord, Louis XIV et Alexandre Ier", "North Carolina, Louis the Great and Alexander I"),
         ("", "Bei der ⟨Bäcker GmbH⟩, der ⟨Weiß & Sohn OHG⟩ und der Rot AG", "The baker GmbH, White & son and Rot AG"),
         ("", "⟨Example Inc.⟩, Ltd. of AG", "Beispiel Inc."),
+        ("", "2023 Example Ltd. All rights reserved. Our LLC, Unsere GmbH, Une SARL", "Beispiel"),
         ("", "Send Michael Invoices. Did Anna Tell you?", "Sende Michael Rechnungen. Sagte Anna es?"),
     ],
     "negations": [

@@ -318,6 +318,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     "signs of numbers": [
         ("de", "# cats", "⟨#-→# ⟩Katzen"),
         ("de", "the #-key", "die #-Taste"),
+        ("de", "C# developers", "C#-Entwickler"),
         ("de", "on the #th.", "am ⟨#th.→#.⟩"),
         ("fr", "the #st.", "le ⟨#st→#e⟩."),
         ("es", "the #nd", "el #nd"),

@@ -61,7 +61,7 @@ def test_phrases(direction: str, text: str, expected: str | None) -> None:
 
 
 def test_phrases_in_brackets() -> None:
-    found = Phrases(ROWS).bracketed("A f(paid), (paid) and (deadline 5) (paid too) (paid", "en", "de")
+    found = Phrases(ROWS).bracketed("A f(paid), (paid) and (deadline 5) (paid too) (Paid) (paid", "en", "de")
     assert [(match[0], words) for match, words in found] == [("(paid", "bezahlt"), ("(deadline", "Frist")]
 
 

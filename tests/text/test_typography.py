@@ -12,7 +12,8 @@ def test_other_words_are_quoted() -> None:
 
 def test_whole_quotations() -> None:
     sources = ("“It is.”", "« It is. »", "'It isn't so.'", '"It is," he said.', "“So”", "'tis 'em x'", '"A" or "B c"')
-    assert [*map(quotations.whole_quotation, sources)] == ["It is.", "It is.", "It isn't so.", None, None, None, None]
+    sources = *sources, '"So, dit-elle, et ainsi."', '"So," he said, "it is."', '"Ja, sagte sie, das ist so."'
+    assert [*map(quotations.whole_quotation, sources)] == ["It is.", "It is.", "It isn't so.", *[None] * 7]
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ _METADATA, _VALUE = (re.compile(pattern, re.MULTILINE) for pattern in read_table
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
+_LABEL = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[A-ZÀ-ÖØ-Þ][^<>]*[^<>\s.:!?]</(?P=name)>(?!\w)")
 _EMPTY_END = re.compile(r"""["'\s]/(?:>|&gt;)\Z""")
 _MAY_BE_CODE = re.compile(r"[<{\[*@#&`~]|BEGIN:V|\A---")  # a fast test: without it, a text has no tags and no code
 STATEMENT = "{%"  # the name of a statement of a template or message
@@ -77,6 +78,16 @@ def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -
     return any(
         not mark["emphasis"] or (word[0].islower() and (not word.isalpha() or knows(word))) for mark, word in words
     )
+
+
+def label_tags(text: str) -> list[str] | None:
+    """Return the names of the tags of a text if all are around a label in a sentence, as in `Press <b>A</b>`.
+
+    Models know these from documentation. None: there are other tags, or none.
+    """
+    labels = [*_LABEL.finditer(text)] if "</" in text else []
+    bare = _LABEL.sub("", text)
+    return [label["name"] for label in labels] if labels and "<" not in bare and any(map(str.isalpha, bare)) else None
 
 
 def has_foreign_marks(text: str) -> bool:

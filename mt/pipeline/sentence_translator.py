@@ -20,7 +20,7 @@ from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.markup import strings
 from mt.text.markup.inline import InlineText
 from mt.text.markup.marks import TranslatedSegment
-from mt.text.messages import double_apostrophes, safe_apostrophes, write_number_signs
+from mt.text.messages import double_apostrophes, doubles_apostrophes, safe_apostrophes, write_number_signs
 from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
@@ -74,7 +74,7 @@ class SentenceTranslator:
         """
         if not self.protect or match is not None:
             return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
-        if self.is_message and "''" in part.text and not part.kept_ranges:
+        if doubles_apostrophes(part.text, self.is_message) and not part.kept_ranges:
             translated = await self.translate(replace(part, text=part.text.replace("''", "'")), None, no_break_spaces)
             texts = [(one, double_apostrophes(one.text, part.text)) for one in translated.alternatives]
             return replace(translated, alternatives=tuple(with_text(one, text) for one, text in texts))

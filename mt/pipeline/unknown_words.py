@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from mt.text.phrases import Phrases
 from mt.tokenizer import SPACE_MARK
 
 LEAST_LETTERS = 4  # shorter words are neither guesses nor copied
+LEAST_PART = 3  # letters of a part of a word with hyphens
 MOST_SHARED = 0.15  # of the attention of a target word: a second source word with more is a part of it
 GUESS_PROBABILITY, STRICT_PROBABILITY = 0.5, 0.25
 """Words of at least this probability are no guess: the geometric mean over their tokens. The strict limit is that of
@@ -63,6 +64,8 @@ class _Word(NamedTuple):
     phrase: str | None = None  # translation of a source word, or of up to three together, that is a phrase
     is_noun: bool = False  # a phrase that is a noun in German, and has more tokens than words
     may_be_verb: bool = False  # a noun that the sentence probably uses as a verb
+    is_typed: bool = False  # a source word that stands for itself
+    is_foreign: bool = False  # a target word of neither language
 
 
 async def replace_guesses(
@@ -88,19 +91,25 @@ async def replace_guesses(
     target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new_target, best.piece_log_probabilities)
     known = {word.text.casefold() for word in source}
     target = [word._replace(new=0) if word.text.casefold() in known else word for word in target]
+    target = [word._replace(is_foreign=_is_foreign(word.text, context)) if word.new else word for word in target]
     if not any(word.new or word.is_noun for word in (*source, *target) if len(word.text) >= LEAST_LETTERS):
         return alternatives  # most translations need no attention
     attention = await piece_attention(decoded, 0, context)
     text, copied = alternatives[0].text, []
     origins = _origins(source, target, np.asarray(attention.weights))
-    pairs = zip(origins, target, strict=True)
-    origins = [one if one and negation.may_be_guess(word.text, context.target) else None for one, word in pairs]
+    pairs, others = zip(origins, target, strict=True), _no_nouns(source, context)
+    origins = [
+        one if one and negation.may_be_guess(word.text, context.target) and (word.new or one not in others) else None
+        for one, word in pairs
+    ]
     for guess, word in _guesses(written, target, origins):
         if (prefix := _CODE_BEFORE.match(guess)) and prefix[1] in variant.text:  # LED-Lamp
             guess = guess[prefix.end() :]
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)
-        if (word.phrase or word.text) in context.banned or len(places) != 1:
+        halves = [half for half in word.text.split("-") if len(half) >= LEAST_PART] if "-" in word.text else []
+        is_written = not word.phrase and any(half in text.replace(guess, "") for half in halves)  # UNO of UNO-Mission
+        if (word.phrase or word.text) in context.banned or len(places) != 1 or is_written:
             continue
         if not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):
             begin, end = places[0].span()
@@ -110,6 +119,23 @@ async def replace_guesses(
             text = _elide(text[:begin], instead, context.target) + instead + text[end:]
             copied += [] if word.phrase else [word.text]
     return (with_text(replace(alternatives[0], copied=tuple(copied)), text), *alternatives[1:])
+
+
+def _no_nouns(source: Sequence[_Word], context: SentenceContext) -> list[_Word]:
+    """Return the German words that are no phrases, names or nouns: in lower case, and without an article."""
+    pairs = pairwise([_Word(0, 0, "", 0, 0, 0, 0.0), *source]) if primary_language(context.source) == "de" else ()
+    return [
+        word
+        for before, word in pairs
+        if not (word.phrase or _DETERMINER.fullmatch(before.text)) and word.text.islower()
+    ]
+
+
+def _is_foreign(word: str, context: SentenceContext) -> bool:
+    """Return whether a word that is new to the target language is one of a language that is not in the direction."""
+    ids, own = context.tokenizer.encode(word), {primary_language(context.source), primary_language(context.target)}
+    others = {language for row in context.phrases.rows[:1] for language in row} - own if context.phrases else set()
+    return any(context.bigrams and not any(context.bigrams.new_pairs(one, ids)[1:-1]) for one in others)
 
 
 def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -> list[_Word]:
@@ -136,7 +162,7 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
             may_be_verb = is_noun and _may_be_verb(text, begin, end, context.source)
             word = word._replace(phrase=phrase, is_noun=is_noun, may_be_verb=may_be_verb)
-        joined.append(word)
+        joined.append(word._replace(is_typed=word.text in typed))
         words = words[count:]
     return joined
 
@@ -201,6 +227,7 @@ def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None])
             is_known = not (origin.new or origin.phrase) and origin.text.islower()  # only an ending may be invented
             begins_alike = guess.casefold()[:LEAST_LETTERS] == instead[:LEAST_LETTERS]
             is_form = is_known and (begins_alike or origin.last - origin.first <= _MOST_TOKENS)
+            is_form = is_form and not (origin.is_typed or any(word.is_foreign for word in unsure))
             is_guess = (invented or origin.new > 0) and not is_form and _probability(unsure) < limit
             is_guess = is_guess and not re.search(rf"(?<!\w){re.escape(instead)}(?!\w)", text.casefold())
         if is_guess:

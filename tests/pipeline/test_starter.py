@@ -59,6 +59,13 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-fr", "(c) 2023 Example Ltd. All rights reserved.", r"\(c\) .* Ltd 2023\. .* réservés[.]"),
         ("en-de", "Press Home (Windows) or Cmd (Mac).", r".*\(Windows\).*"),
         ("fr-de", "Saint-Denis (Réunion)", r".*\(Réunion\)"),
+        ("de-en", "Um eins klarzustellen: Ich bleibe.", "To clear this: .*"),
+        ("de-en", "Die UNO-Mission endet.", "The UNO mission ends[.]"),
+        ("fr-en", "Des garçons concourent à un art martial.", "(?!Jungen).*"),
+        ("fr-de", "Le mot «liberté» est beau.", ".*„liberté“.*"),
+        ("de-en", 'Tippe "hilfe" ein.', '.*"hilfe".*'),
+        ("de-fr", "Laut IWF sinkt das Wachstum.", ".*le FMI.*"),
+        ("en-de", "It''s {0}''s turn.", r"Es ist .*"),
         # labels, and others that the model knows without tags
         ("en-fr", "Press <b>Start</b> to begin.", r"Appuyez sur <b>Démarrer</b> pour commencer\."),
         ("de-en", "Der Hund mag die <b>Katze</b> nicht.", ".* <b>cat</b>[.]"),

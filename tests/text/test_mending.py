@@ -11,7 +11,7 @@ from mt.text.messages import write_number_signs
 from mt.text.names import write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.numbers import mend_numbers
-from mt.text.places import write_places
+from mt.text.places import write_articles, write_places
 from mt.text.protect import find_spans
 from mt.text.schedules import mend_names, mend_ranges
 from mt.text.titles import write_titles
@@ -43,6 +43,7 @@ MENDED: dict[str, Callable[[str, str, str], str]] = {
     "no-break spaces": restore_no_break_spaces,
     "quotation marks": lambda source, translation, language: unify_quotes(translation, find_spans(source), language),
     "guillemets": space_guillemets,
+    "articles of acronyms": lambda _, translation, language: write_articles(translation, language),
     "signs of numbers": write_number_signs,
     "marks at the end": mend_marks,
 }
@@ -314,6 +315,11 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("fr", '"a" and "b"', '⟨"a"→«a»⟩ et ⟨"b"→«b»⟩'),
         ("de", '"a" and 5"', '„a“ und 5"'),
         ("de", '"a" and open("x y")', '„a“ und open("x y")'),
+    ],
+    "articles of acronyms": [
+        ("fr", "", "⟨La→Le⟩ FMI ⟨de la→du⟩ PIB, ⟨à la→au⟩ FMI, ⟨le →l'⟩OMS"),
+        ("de", "", "⟨Die→Der⟩ IWF, ⟨die→das⟩ BIP, die IWF"),
+        ("en", "", "la FMI"),
     ],
     "signs of numbers": [
         ("de", "# cats", "⟨#-→# ⟩Katzen"),

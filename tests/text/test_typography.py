@@ -11,8 +11,8 @@ def test_other_words_are_quoted() -> None:
 
 
 def test_whole_quotations() -> None:
-    sources = ("“It is.”", "« It is. »", "'It isn't so.'", '"It is," he said.', "“So”", "'tis 'em x'", '"A" or "B c"')
-    sources = *sources, '"So, dit-elle, et ainsi."', '"So," he said, "it is."', '"Ja, sagte sie, das ist so."'
+    sources = ["“It is.”", "« It is. »", "'It isn't so.'", '"It is," he said.', "“So”", "'tis 'em x'", '"A" or "B c"']
+    sources += ['"So, dit-elle, et ainsi."', '"So," he said, "it is."', '"Ja, sagte sie, das ist so."']
     assert [*map(quotations.whole_quotation, sources)] == ["It is.", "It is.", "It isn't so.", *[None] * 7]
 
 

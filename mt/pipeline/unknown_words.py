@@ -39,7 +39,8 @@ _MOST_TOKENS = 2  # of a word in place of which the model may invent a form, but
 _ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
 # German words that begin a sentence with a noun; other words with a capital before a noun are titles and first names
 _DETERMINER = re.compile(
-    r"d(?:er|ie|as|e[smn])|(?:[kmds]?ein|ihr|unser|dies|jed|welch|all|viel)\w*|[bv]eim|[ia][mn]|zu[mr]|mit|für", re.I
+    r"d(?:er|ie|as|e[smn])|(?!eins)(?:[kmds]?ein|ihr|unser|dies|jed|welch|all|viel)\w*|[bv]eim|[ia][mn]|zu[mr]|mit|für",
+    re.I,
 )
 _BEFORE_VERB = {  # German verbs have no capital
     "en": re.compile(

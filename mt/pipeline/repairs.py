@@ -23,6 +23,7 @@ _SHORT_HEADLINE = 3  # most words of a headline that may be decoded in lower cas
 _SHORT_TEXT = 40  # characters
 _LEAST_COPIED, _LOST_SHARE = 3, 0.5  # letters of a word that is copied, and share of the words of a headline
 _SENTENCE_HANDICAP, _ARTICLE_BONUS = 0.2, 0.1  # differences of scores up to which sentences, or articles, are better
+_LEAST_SCORE = -0.7  # of a headline that is read as a sentence: worse ones were invented
 _DASHES = re.compile(" (?:--?|[–—]) ")
 _PHRASE = re.compile(
     r"\b(?:an?|all|and|five|for|four|her|his|how|i|my|no|of|or|our|six|the|their|this|three|two|what|when|who|why|your)\b"
@@ -111,7 +112,7 @@ async def decode_as_sentence(decoded: DecodedVariant, source: str, context: Sent
     again, _ = await decode_variants([context.variant(text, (), ()) for text in texts], context, context.options)
     right = [one for one in again if not _is_partial(source, read, one.best.text, True)]
     new = max(right, key=lambda one: one.best.score + _ARTICLE_BONUS * (one.variant.text == texts[-1]), default=best)
-    return new if new.best.score > best.best.score - _SENTENCE_HANDICAP else best
+    return new if new.best.score > max(best.best.score - _SENTENCE_HANDICAP, _LEAST_SCORE) else best
 
 
 def _is_partial(headline: str, read: str, translation: str, has_verb: bool) -> bool:

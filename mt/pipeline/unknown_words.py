@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -124,12 +124,10 @@ async def replace_guesses(
 
 def _no_nouns(source: Sequence[_Word], context: SentenceContext) -> list[_Word]:
     """Return the German words that are no phrases, names or nouns: in lower case, and without an article."""
-    pairs = pairwise([_Word(0, 0, "", 0, 0, 0, 0.0), *source]) if primary_language(context.source) == "de" else ()
-    return [
-        word
-        for before, word in pairs
-        if not (word.phrase or _DETERMINER.fullmatch(before.text)) and word.text.islower()
-    ]
+    is_german = primary_language(context.source) == "de"
+    pairs = zip([None, *source], source, strict=False) if is_german else ()
+    rest = [two for one, two in pairs if not (two.phrase or (one and _DETERMINER.fullmatch(one.text)))]
+    return [word for word in rest if word.text.islower()]
 
 
 def _is_foreign(word: str, context: SentenceContext) -> bool:

@@ -12,11 +12,12 @@ from mt.text.word_tables import read_tables
 _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
 _HALF_OF_DAY = re.compile(r"(?<![\d:])(\d\d?)([:.]\d\d) ?([ap])\.?m\b\.?(?!\w)", re.IGNORECASE)
+_IT_IS = re.compile(r"\b(?:[Ee]r(?= ist (?:um )?\d)|[Hh]e(?=(?: is|'s) (?:at )?\d))")
 _HOURS_TWICE = re.compile(r"(\d h \d\d) heures?\b")
 _TIME_OF_12 = re.compile(r"(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?", re.IGNORECASE)
 _NOON = re.compile(
-    r"(?:(?<=at )|(?<=by )|(?<=until )|(?<=till )|(?<=before )|(?<=after )|(?<=around )|(?<=from )|(?<= is )|(?<=t's ))"
-    r"(?:12 |twelve )?noon\b(?! \w+s?\b(?<!\band)(?<!\bon)(?<!\bto))"
+    r"(?:\A(?=12)|(?<=at )|(?<=by )|(?<=until )|(?<=till )|(?<=before )|(?<=after )|(?<=around )|(?<=from )"
+    r"|(?<= is )|(?<=t's ))(?:12 |twelve )?noon\b(?! \w+s?\b(?<!\band)(?<!\bon)(?<!\bto))"
 )
 
 
@@ -26,12 +27,12 @@ def read_times(text: NormalisedText, languages: tuple[str, str], kept: Sequence[
     table = _TABLES.get(language)
     if not table or not any(map(text.text.__contains__, table["hints"])):
         return text
-    patterns = [*_patterns(language), *([_NOON] if language == "en" and target != "fr" else [])]
-    edits, last = list[tuple[int, int, str]](), 0
+    patterns = [*_patterns(language), *([_NOON] if language == "en" else [])]
+    edits, last, noon = list[tuple[int, int, str]](), 0, "noon" if target == "fr" else "12:00"
     for match in sorted((match for one in patterns for match in one.finditer(text.text)), key=re.Match.start):
         begin, end = match.span()
         if begin >= last and not any(first < end and begin < after for first, after in kept):
-            edits.append((begin, end, "12:00" if match.re is _NOON else _in_digits(match, language)))
+            edits.append((begin, end, noon if match.re is _NOON else _in_digits(match, language)))
             last = end
     return text.edit(edits)
 
@@ -59,8 +60,10 @@ def relative_time(text: str, languages: tuple[str, str]) -> str | None:
 
 
 def write_times(source: str, translation: str, language: str) -> str:
-    """Return a translation without a.m. or p.m. of another hour than its source, and without `7 h 15 heures`."""
+    """Return a translation without a.m. or p.m. of another hour than its source, `7 h 15 heures` and `He is 7:15`."""
     language = primary_language(language)
+    if re.search(r"\b[Ii]l est \d\d?:\d\d", source):
+        translation = _IT_IS.sub(lambda match: {"E": "Es", "e": "es", "H": "It", "h": "it"}[match[0][0]], translation)
     if language == "fr":
         return _HOURS_TWICE.sub(r"\1", translation) if " heure" in translation else translation
     if language != "en":

@@ -148,12 +148,8 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     patterns = [_GROUPED_FRENCH if source == "fr" else _GROUPED, *([PERIOD] if source in _PER else [])]
     patterns += [_SCALED] if source == "en" else [_OCTETS, _ROMAN] if source == "fr" != target else []
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
-    # EST and ET are words of French
-    patterns += {
-        "de": [_ZONE, _DATES, _EUROS, _THOUSANDS, _COMPARED, _PARAGRAPH],
-        "en": [_ZONE],
-        "fr": [_DURATION],
-    }.get(source, [])
+    others = {"de": [_ZONE, _DATES, _EUROS, _THOUSANDS, _COMPARED, _PARAGRAPH], "en": [_ZONE], "fr": [_DURATION]}
+    patterns += others.get(source, [])  # EST and ET are words of French
     patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS[source]] if source in _DAYS_OF_MONTH else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:

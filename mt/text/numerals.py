@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from mt.languages import primary_language
@@ -39,7 +40,8 @@ def count_lost_values(source: str, translation: str, languages: tuple[str, str])
     language, target = map(primary_language, languages)
     if not {language, target} <= _NUMERALS.keys():
         return 0
-    lost, values = int(_has_euros(source) and not _EUROS["any"].search(translation)), _values(source, language)
+    values, counts = _values(source, language), [len(_EUROS["any"].findall(text)) for text in (source, translation)]
+    lost = int(not counts[1]) + max(0, counts[1] - counts[0]) if _has_euros(source) else 0  # not €2.5 percent
     if values and {*_RUN.findall(translation)} <= {*_RUN.findall(source)}:  # a thousand thanks, which is no $10
         values = [value for value in values if value.scale >= 0 or value.digits not in ("100", "1000")]
     if values:
@@ -102,24 +104,29 @@ def _euros(dollars: str) -> str:
 def _values(text: str, language: str) -> list[_Value]:
     """Return the numerals of a text, and the numbers before a power of a thousand."""
     found = [(match, str(value)) for match, value in find_numerals(text, language) if match[0] != "cents"]
-    values = list[_Value]()
+    values, ranges = list[_Value](), set[int]()
+    for (first, low), (last, high) in pairwise(found):  # ten to fifteen, but not twenty-five to nine
+        if text[first.end() : last.start()] == _NUMERALS[language]["to"] and 1 < int(low) < int(high) >= _LEAST:
+            ranges |= {first.start(), last.start()}
     if "ill" in text:
         found += ((match, NOT_DIGIT.sub("", match[0])) for match in _DIGITS.finditer(text))
     for match, digits in found:
         after = _SCALE_AFTER.match(text, match.end())
         scale = SCALE_WORDS[language].index(after[1]) if after and after[1] in SCALE_WORDS[language] else -1
-        is_word = not match[0][0].isdigit()
-        if scale >= (2 if is_word and digits == "1" else 0) or (is_word and int(digits) >= _LEAST):  # not a million
+        is_word, least = not match[0][0].isdigit(), 2 if match.start() in ranges else _LEAST
+        if scale >= (2 if is_word and digits == "1" else 0) or (is_word and int(digits) >= least):  # not a million
             values.append(_Value(*match.span(), digits, scale))
     return values
 
 
 def find_numerals(text: str, language: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Yield (match, value) of each numeral of a text in a language: `two hundred and five` is 2 * 100 + 5."""
+    """Yield (match, value) of each numeral: `two hundred and five`, `in twenty ten`, not `at five fifteen`."""
     if not re.search(_NUMERALS[language]["hint"], text):
         return
     numerals, words, values = _patterns(language)
-    for match in numerals.finditer(text):
+    matches = [*numerals.finditer(text)]
+    beside = {one for pair in pairwise(matches) if text[pair[0].end() : pair[1].start()] in (" ", "-") for one in pair}
+    for match in (one for one in matches if one not in beside):
         total, current = 0, 0
         for word in words.finditer(match[0]):
             value = values[(word.lastindex or 1) - 1]
@@ -127,6 +134,7 @@ def find_numerals(text: str, language: str) -> Iterator[tuple[re.Match[str], int
                 total, current = _THOUSAND * max(1, current), 0
             else:
                 current = max(1, current) * value if value == _HUNDRED else current + value
+            current *= _HUNDRED if word.end() == match.end("century") - match.start() else 1
         yield match, total + current
 
 
@@ -142,9 +150,9 @@ def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str], list[int
     ]
     hundred, thousand = table["scales"].split()
     words = sorted([*words, (hundred, _HUNDRED), (thousand, _THOUSAND)], key=lambda pair: len(pair[0]), reverse=True)
-    small = table["below_hundred"].format(**kinds)
-    medium = rf"(?:(?:{kinds['ones']}|{kinds['teens']}){space})?{hundred}(?:{link}(?:{small}))?|{small}"
-    numeral = rf"(?:(?:{medium}){space})?{thousand}(?:{link}(?:{medium}))?|{medium}"
+    small, year = table["below_hundred"].format(**kinds), table["year"].format(**kinds)
+    medium = rf"(?:(?:{kinds['ones']}|{kinds['teens']}|{table['one']}){space})?{hundred}(?:{link}(?:{small}))?|{small}"
+    numeral = rf"{year}|(?:(?:{medium}|{table['one']}){space})?{thousand}(?:{link}(?:{medium}))?|{medium}"
     before = r"(?<!pour )(?<!per )(?<!heures )(?<!Uhr )(?<![\w-])"  # 60 per cent, 7:30
     after = r"(?!\w|-(?!(?:year|day|page|minute|hour|foot|man)\b))"
     return (

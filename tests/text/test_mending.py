@@ -140,6 +140,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en", "14:30 Uhr, 5:00 pm", "2:30 p.m., 5:00 pm"),
         ("fr", "7:15 Uhr", "à 7 h 15⟨ heures→⟩, 3 heures"),
         ("de", "at 5", "um 17 o'clock"),
+        ("de", "Il est 9:20", "⟨Er→Es⟩ ist 9:20."),
+        ("en", "qu'il est 9:20", "⟨He→It⟩ is 9:20, ⟨he→it⟩'s 9:20, he is nine"),
+        ("de", "Il a 9:20", "Er ist 9:20."),
     ],
     "prohibitions": [
         ("en de", "It must not be opened.", "Es ⟨muss→darf⟩ nicht geöffnet werden."),

@@ -25,6 +25,7 @@ LANGUAGES = ("de", "en", "fr")
         ("fr", "soixante et onze, quatre-vingt-dix-neuf, cent vingt, soixante pour cent", [71, 99, 120, 60]),
         ("fr", "mille neuf cent soixante-douze, vingt-cinquième, sept heures trente, dix-sept", [1972, 7, 17]),
         ("fr", "quinze jours", [15]),
+        ("en", "at five fifteen, in nineteen eighty-four, since twenty twenty-five, twenty twenty-five", [1984, 2025]),
     ],
 )
 def test_numerals_have_values(language: str, text: str, values: list[int]) -> None:
@@ -44,6 +45,7 @@ def test_numerals_have_values(language: str, text: str, values: list[int]) -> No
         ("en de", "two trillion, a million", "2 Billionen, eine Million", 0),
         ("de en", "2,4 Millionen Euro", "2.4 million", 1),
         ("de en", "2,4 Millionen Euro", "€2.4 million", 0),
+        ("de en", "um 2 Prozent auf 3 Euro", "got €2 percent to €3", 1),
         ("en ja", "forty-five", "4", 0),
     ],
 )
@@ -56,6 +58,10 @@ def test_lost_values_are_counted(languages: str, source: str, translation: str, 
     ("languages", "source", "simple", "translation", "written"),
     [
         ("en de", "forty-five people owe ten thousand", "45 people owe 10,000", "45 Leute", "45 Leute"),
+        ("en de", "ten to fifteen, five to fifty", "10 to 15, 5 to 50", "10", "10"),
+        ("en de", "twenty-five to nine, one to twenty", "25 to nine, one to 20", "10", "10"),
+        ("de fr", "zehn bis fünfzehn", "10 bis 15", "10", "10"),
+        ("en de", "A hundred and one, a thousand and two", "101, 1002", "101", "101"),
         ("en fr", "two trillion dollars", "2 million dollars", "2 millions de dollars", "2 billions de dollars"),
         ("de en", "2,4 Milliarden Euro", "2,4 Millionen Dollar", "$2.4 million", "€2.4 billion"),
         ("de fr", "2 Milliarden Euro", "2 Millionen Dollar", "2 millions de dollars", "2 milliards d'euros"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from io import BytesIO
 
 import docx
+from docx.oxml import OxmlElement
 from docx.shared import Pt
 from docx.text.paragraph import Paragraph
 
@@ -52,6 +53,7 @@ class _WordWriter:
     def __init__(self, page_size: tuple[float, float]) -> None:
         self._document = docx.Document()
         self._section = self._document.sections[0]
+        self._end = self._document.element.body.sectPr  # after all paragraphs
         if all(_MIN_PAGE <= side <= _MAX_PAGE for side in page_size):
             self._section.page_width, self._section.page_height = map(Pt, page_size)
         self._running: dict[BlockKind, Paragraph] = {}
@@ -64,12 +66,18 @@ class _WordWriter:
         if block.kind in (BlockKind.HEADER, BlockKind.FOOTER):
             paragraph = self._running_title(block.kind)
         else:
-            paragraph = self._document.add_paragraph()  # with a style, it would read all styles each time
+            paragraph = self._new_paragraph()
         if style := self._styles.get((block.kind, block.level)):
             paragraph._p.style = style
         run = paragraph.add_run(text)
         if block.bold:
             run.bold = True
+
+    def _new_paragraph(self) -> Paragraph:
+        """Append a paragraph. `add_paragraph` of the document reads all paragraphs before, and all styles."""
+        element = OxmlElement("w:p")
+        self._end.addprevious(element)
+        return Paragraph(element, self._document._body)
 
     def content(self) -> bytes:
         out = BytesIO()

@@ -46,6 +46,7 @@ from mt.text.quotations import (
     has_quotes,
     lost_quotations,
     quote_words,
+    quoted_answer,
     whole_quotation,
     write_quotations,
 )
@@ -148,6 +149,9 @@ async def _mend_quotations(
     if quoted := lost_quotations(sentence, alternatives[0].text, kept):
         alternatives = await _translate_quotations(sentence, quoted, alternatives[0], context, kept) or alternatives
     best = alternatives[0]
+    answer = None if kept else quoted_answer(sentence, best.text)
+    if answer and (right := context.known_translation(answer[0])):
+        return (with_text(best, write_quotations(best.text, {answer[1]: right})), *alternatives[1:])
     copied = [] if kept else copied_quotations(sentence, best.text, protect.find_spans(sentence))
     if not copied:
         return alternatives

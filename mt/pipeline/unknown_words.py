@@ -25,7 +25,7 @@ from mt.text.phrases import Phrases
 from mt.tokenizer import SPACE_MARK
 
 LEAST_LETTERS = 4  # shorter words are neither guesses nor copied
-LEAST_PART = 3  # letters of a part of a word with hyphens
+_LONG_WORD = 10  # letters
 MOST_SHARED = 0.15  # of the attention of a target word: a second source word with more is a part of it
 GUESS_PROBABILITY, STRICT_PROBABILITY = 0.5, 0.25
 """Words of at least this probability are no guess: the geometric mean over their tokens. The strict limit is that of
@@ -92,15 +92,17 @@ async def replace_guesses(
     target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new_target, best.piece_log_probabilities)
     known = {word.text.casefold() for word in source}
     target = [word._replace(new=0) if word.text.casefold() in known else word for word in target]
-    target = [word._replace(is_foreign=_is_foreign(word.text, context)) if word.new else word for word in target]
+    target = [word._replace(is_foreign=_is_german(word.text, context)) if word.new else word for word in target]
     if not any(word.new or word.is_noun for word in (*source, *target) if len(word.text) >= LEAST_LETTERS):
         return alternatives  # most translations need no attention
     attention = await piece_attention(decoded, 0, context)
     text, copied = alternatives[0].text, []
     origins = _origins(source, target, np.asarray(attention.weights))
-    pairs, others = zip(origins, target, strict=True), _no_nouns(source, context)
+    pairs, is_german = zip(origins, target, strict=True), primary_language(context.source) == "de"
     origins = [
-        one if one and negation.may_be_guess(word.text, context.target) and (word.new or one not in others) else None
+        one
+        if one and negation.may_be_guess(word.text, context.target) and not (is_german and _is_part(word, one))
+        else None
         for one, word in pairs
     ]
     for guess, word in _guesses(written, target, origins):
@@ -108,33 +110,32 @@ async def replace_guesses(
             guess = guess[prefix.end() :]
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)
-        halves = [half for half in word.text.split("-") if len(half) >= LEAST_PART] if "-" in word.text else []
-        is_written = not word.phrase and any(half in text.replace(guess, "") for half in halves)  # UNO of UNO-Mission
+        half, _, rest = word.text.partition("-")  # the model has written UNO of UNO-Mission
+        is_halved = not word.phrase and bool(rest) and re.search(rf"\b{half} {re.escape(guess)}", text) is not None
+        is_written = is_halved and guess.casefold() == rest.casefold()
         if (word.phrase or word.text) in context.banned or len(places) != 1 or is_written:
             continue
         if not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):
             begin, end = places[0].span()
             has_capital = begin == 0 if word.phrase else not guess.islower()
-            instead = word.phrase or word.text
+            instead = rest if is_halved else word.phrase or word.text
             instead = casing.raise_first(instead, context.target) if has_capital else instead
             text = _elide(text[:begin], instead, context.target) + instead + text[end:]
-            copied += [] if word.phrase else [word.text]
+            copied += [] if word.phrase else [rest if is_halved else word.text]
     return (with_text(replace(alternatives[0], copied=tuple(copied)), text), *alternatives[1:])
 
 
-def _no_nouns(source: Sequence[_Word], context: SentenceContext) -> list[_Word]:
-    """Return the German words that are no phrases, names or nouns: in lower case, and without an article."""
-    is_german = primary_language(context.source) == "de"
-    pairs = zip([None, *source], source, strict=False) if is_german else ()
-    rest = [two for one, two in pairs if not (two.phrase or (one and _DETERMINER.fullmatch(one.text)))]
-    return [word for word in rest if word.text.islower()]
+def _is_part(word: _Word, origin: _Word) -> bool:
+    """Return whether a known short word is a part of what stands for a long German word: `fois` for `hundertmal`."""
+    is_short = len(word.text) <= LEAST_LETTERS and len(origin.text) >= _LONG_WORD and not word.new
+    return is_short and origin.text.islower() and not origin.phrase
 
 
-def _is_foreign(word: str, context: SentenceContext) -> bool:
-    """Return whether a word that is new to the target language is one of a language that is not in the direction."""
-    ids, own = context.tokenizer.encode(word), {primary_language(context.source), primary_language(context.target)}
-    others = {language for row in context.phrases.rows[:1] for language in row} - own if context.phrases else set()
-    return any(context.bigrams and not any(context.bigrams.new_pairs(one, ids)[1:-1]) for one in others)
+def _is_german(word: str, context: SentenceContext) -> bool:
+    """Return whether a word that is new to the target language is a German noun, and neither language is German."""
+    if "de" in map(primary_language, (context.source, context.target)) or not word[0].isupper() or not context.bigrams:
+        return False
+    return not any(context.bigrams.new_pairs("de", context.tokenizer.encode(word))[1:-1])
 
 
 def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -> list[_Word]:

@@ -26,6 +26,7 @@ _INTERRUPTED = re.compile(
 )
 _ASKED = re.compile(r"\A(ich|er|sie|wir|es) ([a-zäöüß]+)(?=[.,:]|\Z)")
 _LITERAL_CONTEXT = re.compile(_TABLES["quotation"]["literal_context"])
+_ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
 _CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
@@ -98,6 +99,13 @@ def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSp
     quoted, written = ([text for one in _QUOTATIONS for text in one.findall(side)] for side in (source, translation))
     words = {text.casefold() for text in quoted if _QUOTED_WORDS.fullmatch(text) and text not in _CODE_WORDS}
     return [text for text in written if text.casefold() in words]
+
+
+def quoted_answer(source: str, translation: str) -> tuple[str, str] | None:
+    """Return the yes or no that is the only quotation of a source, and what its translation has for it."""
+    quoted, written = ([text for one in _QUOTATIONS for text in one.findall(side)] for side in (source, translation))
+    is_answer = len(quoted) == len(written) == 1 and quoted[0] in _ANSWERS and written[0].islower()
+    return (quoted[0], written[0]) if is_answer and not _LITERAL_CONTEXT.search(source) else None
 
 
 def quote_words(source: str, translation: str, words: Iterable[str]) -> str:

@@ -65,7 +65,7 @@ _SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
 _DATE = "|".join(_TABLES["dates"]).replace("{field}", _TABLES["field"])
 _STREET, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("streets", "commands", "brackets"))
 _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])
-_LITERAL = r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?![^\s.,!?]))"
+_LITERAL = r"[\"'](?<![\w}].)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?![^\s.,!?]))"
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
 _LETTER = rf"(?![$#%@]\{{|&nbsp;|~~|-{{4}}|={{4}}|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # no begin of another span
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"

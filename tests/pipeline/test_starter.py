@@ -66,6 +66,10 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("de-en", 'Tippe "hilfe" ein.', '.*"hilfe".*'),
         ("de-fr", "Laut IWF sinkt das Wachstum.", ".*le FMI.*"),
         ("en-de", "It''s {0}''s turn.", r"Es ist .*"),
+        ("en-de", 'She said "no" and left.', ".*„nein“.*"),
+        ("de-fr", "Er sagte ‚nein‘ und ging.", ".*« non ».*"),
+        ("de-en", "Ca. 20 Leute kamen.", "Approximately 20 people came[.]"),
+        ("en-de", '"Are you sure you want to delete "{file}"?"', ".* dass du .{file}. löschen möchtest.*"),
         # labels, and others that the model knows without tags
         ("en-fr", "Press <b>Start</b> to begin.", r"Appuyez sur <b>Démarrer</b> pour commencer\."),
         ("de-en", "Der Hund mag die <b>Katze</b> nicht.", ".* <b>cat</b>[.]"),

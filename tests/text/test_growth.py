@@ -14,6 +14,8 @@ from mt.text.casing import lower_capitals, lower_title_case
 from mt.text.clock import read_times
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
+from mt.text.documents.pdf import WordWriter
+from mt.text.documents.pdf_layout import Block, BlockKind
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
 from mt.text.measures import read_measure
@@ -46,6 +48,16 @@ def translate_file(name: str, content: bytes) -> object:
         return document.render([TranslatedSegment(segment.text + "!") for segment in document.segments])
     except DocumentError:
         return None
+
+
+def write_paragraphs(size: int) -> Callable[[], object]:
+    def write() -> bytes:
+        writer = WordWriter((600, 800))
+        for _ in range(size):
+            writer.add(Block(BlockKind.PARAGRAPH, "a"), "a")
+        return writer.content()
+
+    return write
 
 
 def restore_numbers(size: int) -> Callable[[], object]:
@@ -221,6 +233,7 @@ PREPARED: list[tuple[Prepare, int]] = [
     (find_kept_letters, 2000),
     *((partial(remove_digits, brackets), 2000) for brackets in (0, 1)),
     (find_kept, 500),
+    (write_paragraphs, 10_000),
     (partial(restore_between_words, "word 12x 1,000 "), 100),
     (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
 ]
@@ -244,7 +257,7 @@ FILES: list[tuple[int, str, str]] = [
     (1000, "a.xml", "<resources><plurals ⋯a='1' ⋯>⋯<item>a</item>⋯</plurals>"),
 ]
 SIZES = {"json-nested": 900, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}
-SIZES |= {"docx-nested": 4000, "docx-tabs": 80_000, "docx-breaks": 80_000, "pdf-cells": 160_000}
+SIZES |= {"docx-nested": 4000, "docx-tabs": 80_000, "docx-breaks": 80_000}
 
 
 @pytest.mark.parametrize(("prepare", "size"), PREPARED)

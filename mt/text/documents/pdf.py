@@ -36,7 +36,7 @@ class PdfDocument(Document):
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of a .docx file with the translations of the segments."""
         assert len(translations) == len(self.segments)
-        writer = _WordWriter(self._page_size)
+        writer = WordWriter(self._page_size)
         remaining = iter(translations)
         for block in self._blocks:
             writer.add(block, NOT_XML.sub("", next(remaining).text) if _has_text(block) else block.text)
@@ -47,7 +47,7 @@ def _has_text(block: Block) -> bool:
     return any(map(str.isalnum, block.text))
 
 
-class _WordWriter:
+class WordWriter:
     """Writer of blocks of text into a new Word document."""
 
     def __init__(self, page_size: tuple[float, float]) -> None:

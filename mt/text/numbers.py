@@ -69,12 +69,13 @@ _TIMES = {
     ),
     "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
         rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
-        rf"|(?<=\bde )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?"
+        rf"|(?<=\b[Dd]e )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?"
         rf"|{_BEFORE_FRENCH_HOUR}(?<!h à )(?:[7-9]|1\d|2[0-3]) ?h(?! ?\d)"
         rf"|(?<![\w.,:]){_HOUR} ?h(?: ?{_MINUTE})? ?[-–—] ?{_HOUR} ?h(?: ?{_MINUTE})?)"
-        r"(?!\w| ?\d{3}| min| d(?:e |['’])| par\b)"
+        r"(?!\w| ?\d{3}| ?/| min| d(?:e |['’])| par\b)"
     ),
 }
+_NO_TIMES = re.compile(r"(?:et|à) \d\d? ?h(?: par\b| ?/)|lieu de \d\d? ?h\b|durée \w+ à ")  # but durations
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
 _THOUSANDS = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{1,3})?) Tausend\b")  # which models lose: 80 Tsd. Euro
 _TABLES = read_tables("numbers.toml")
@@ -82,6 +83,7 @@ _MONTHS, _ENGLISH_MONTHS = (read_tables("schedules.toml")["months"][language].sp
 SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
 _DURATION = re.compile(r"(?<=[^\d–-]\d) ?h(?= (?:de |d['’]|par ))")  # à 2 h de Lyon
+_LENGTH = re.compile(r"(?<![\w.,:])(\d{1,3}) ?h ?(\d\d?) ?m(?:in)?\b(?!/)")  # 2 h 15 min
 _COMPARED = re.compile(r"(?<!\w)\w{1,2} [<>=!≤≥]{1,2} -?\w[\w.,]{0,20} (?:gilt|ist)(?=,)")  # a verb before a comma
 _PARAGRAPH = re.compile(r"(?:§§? ?|\bArt(?:\.|ikel) )\d+[a-z]? Abs(?:\.|atz) (\d+[a-z]?)(?!\w)")
 _BELOW_TWO = re.compile(r"[01](?:[.,]\d{1,2})?")  # French has plurals from 2 on
@@ -95,7 +97,7 @@ _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
 )
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\. ?(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(
-    rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]om|[Zz]um)|(?:tag|woch),) {_DATE}"
+    rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]om|[Zz]um)|(?:tag|woch),?) {_DATE}"
     rf"(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d]|\Z)"
     r"|(?<!\d )(?<!\. )(?<![\w.,])(?:[1-9]|[12]\d|3[01])\. (?:[1-9]|1[0-2])\. (?=[12]\d{3}\b)"  # 1. 5. 2024
 )
@@ -119,7 +121,7 @@ _DAY_AND_HOURS = {  # Mon–Sat, 7–19 h, but not: it takes 7–19 h, on Mon 2�
 }
 _CLOCK_TIME, _SPACED_HOUR = re.compile(r"(?<![\w:.–-])\d\d?:[0-5]\d(?![\w:–-])"), re.compile(r"\d h \d\d(?!\d)")
 _RATIO = re.compile(r"(?<![\d:])(\d{1,3}):(\d)(?![\d:])")  # 3:0, which is no time
-_FRENCH_DURATION = re.compile(r"(?<![\w.,:])(\d{0,2}[½¼¾](?= heures?\b)|\d{1,3}(?= heures? plus t[aô]))")
+_FRENCH_DURATION = re.compile(r"(?<![\w.,:])(\d{0,2}[½¼¾](?= heures?\b)|\d{1,3}(?= heures? (?:plus t[aô]|et \d+ min)))")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED, _GROUPED_FRENCH, _LONG_CODE_BEFORE = map(re.compile, _TABLES["patterns"].values())
 
@@ -147,9 +149,10 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
     patterns = [_GROUPED_FRENCH if source == "fr" else _GROUPED, *([PERIOD] if source in _PER else [])]
     patterns += [_SCALED] if source == "en" else [_OCTETS, _ROMAN] if source == "fr" != target else []
+    reads_times &= source != "fr" or not _NO_TIMES.search(text.text)
     patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
     others = {"de": [_ZONE, _DATES, _EUROS, _THOUSANDS, _COMPARED, _PARAGRAPH], "en": [_ZONE], "fr": [_DURATION]}
-    patterns += others.get(source, [])  # EST and ET are words of French
+    patterns += [_LENGTH, *others[source]] if source in others else []  # EST and ET are words of French
     patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS[source]] if source in _DAYS_OF_MONTH else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
@@ -166,17 +169,21 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
 
     chosen = sorted(filter(is_free, matches), key=re.Match.start)
     return text.edit(
-        (*one.span(), f" {_PER[source]} " if one.re is PERIOD else _unified(one, target)) for one in chosen
+        (*one.span(), f" {_PER[source]} " if one.re is PERIOD else _unified(one, source, target)) for one in chosen
     )
 
 
-def _unified(match: re.Match[str], target: str) -> str:
+def _unified(match: re.Match[str], source: str, target: str) -> str:
     if match.re in (_GROUPED, _GROUPED_FRENCH):
         return match[0].replace(" ", NO_BREAK_SPACE)
     if match.re is _ZONE:
         return f"({match[0]})"
     if match.re in (_EUROS, _DURATION):
         return " €" if match.re is _EUROS else " heures"
+    if match.re is _LENGTH:
+        hour, end, link, minute = _TABLES["lengths"][source].split()
+        parts = ((match[1], hour), (match[2].lstrip("0") or "0", minute))
+        return f" {link} ".join(f"{number} {unit}{end * (number != '1')}" for number, unit in parts)
     if match.re is _COMPARED:  # if x < 5 is, ...
         return match[0].rpartition(" ")[0]
     if match.re is _PARAGRAPH:
@@ -228,7 +235,7 @@ def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept
     """
     if [*map(primary_language, languages)] == ["fr", "de"] and " Uhr" in translation:
         for number in set(_FRENCH_DURATION.findall(source)):
-            time = rf"(?<![\w.,:]){number} Uhr\b(?:(?<=[½¼¾] Uhr)|(?= später| früher))"
+            time = rf"(?<![\w.,:]){number} Uhr\b(?:(?<=[½¼¾] Uhr)|(?= später| früher| und \d+ Min))"
             translation = re.sub(time, f"{number} Stunde{'n' * (number not in ('1', *'½¼¾'))}", translation)
     if not (_DIGIT.search(translation) or _SIGN.search(translation)):
         return translation

@@ -92,6 +92,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en xx", "2.5 kg", "2.5 kg"),  # an unknown language
         ("fr de", "½ heure plus tard, 1½ heure", "⟨½ Uhr→½ Stunde⟩ später, ⟨1½ Uhr→1½ Stunden⟩"),
         ("fr de", "2 heures plus tard, à 5 heures", "⟨2 Uhr→2 Stunden⟩ später, um 5 Uhr"),
+        ("fr de", "2 heures et 5 minutes", "⟨2 Uhr→2 Stunden⟩ und 5 Minuten"),
         ("fr de", "1 heure plus tôt", "⟨1 Uhr→1 Stunde⟩ früher"),
         ("fr de", "à 5 heures, plus tard que prévu", "um 5 Uhr später als geplant"),
         ("en de", "½ heure", "½ Uhr"),

@@ -17,7 +17,7 @@ from mt.text.documents.packages import root_name
 from mt.text.documents.pdf import WordWriter
 from mt.text.documents.pdf_layout import Block, BlockKind
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
-from mt.text.markup.strings import find_tags
+from mt.text.markup.strings import find_tags, label_tags
 from mt.text.measures import read_measure
 from mt.text.names import lost_names, write_names
 from mt.text.negation import mend_prohibitions
@@ -25,7 +25,7 @@ from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.numerals import count_lost_values
 from mt.text.places import postcodes
-from mt.text.quotations import lost_quotations
+from mt.text.quotations import lost_quotations, whole_quotation
 from mt.text.schedules import lost_ranges, mend_ranges, translate_line
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
 from mt.text.terms import Terms
@@ -163,7 +163,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
     (partial(unknown_signs, known=frozenset("a")), 5000, ["‖ ", "1 ‖"]),
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
-    (partial(lost_names, translation=""), 2000, ["Mary ", "Mary, "]),
+    (partial(lost_names, translation=""), 2000, ["Mary ", "Mary, ", "Our LLC. A & "]),
     (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),
     (postcodes, 5000, ["10827 ", "10827 B"]),
     (
@@ -188,6 +188,8 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (lambda text: read_times(NormalisedText(text), ("de", "en")), 300, ["halb sechs ", "fünf vor ", "1 Uhr "]),
     (lambda text: mend_marks('"a," b', text, "de"), 2000, ['⋯"a ⋯x', "«a", '"⋯a ⋯', "„a “", "Haus a-", "[a "]),
     (lambda text: read_brackets(NormalisedText(text), []), 2000, [" [a b", " [a b]"]),
+    (label_tags, 2000, ["<b>A", "<b>A</b>", "</b>", "<b>A</i>"]),
+    (lambda text: whole_quotation(f'"A b{text}."'), 2000, [", a-t-", ", he said ", ", a er "]),
     (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),
     (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),
     (lambda text: mend_numbers(text, text, ("en", "fr")), 300, ["$5 ", "1-", "3 kB 18 o'clock ", "2 million €"]),

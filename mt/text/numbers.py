@@ -99,7 +99,7 @@ _DATE = r"(?:0?[1-9]|[12]\d|3[01])\. ?(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(
     rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]om|[Zz]um)|(?:tag|woch),?) {_DATE}"
     rf"(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d]|\Z)"
-    r"|(?<!\d )(?<!\. )(?<![\w.,])(?:[1-9]|[12]\d|3[01])\. (?:[1-9]|1[0-2])\. (?=[12]\d{3}\b)"  # 1. 5. 2024
+    r"|(?<!\d )(?<!\. )(?<![\w.,])(?!\A[\d. ]+\Z)(?:[1-9]|[12]\d|3[01])\. (?:[1-9]|1[0-2])\. (?=[12]\d{3}\b)"
 )
 _ENGLISH_MONTH = f"(?:{'|'.join(_ENGLISH_MONTHS)})"
 _BEFORE_DAYS = "|".join(rf"(?<=\b{word} )" for word in _TABLES["before_days"].split())

@@ -98,7 +98,13 @@ def _dollars(euros: str) -> str:
 
 
 def _euros(dollars: str) -> str:
-    return dollars.replace("de ", "d'").replace("dollar", "euro").replace("Dollar", "Euro").replace("$", "€")
+    return (
+        dollars.replace("de ", "d'")
+        .replace("dollar", "euro")
+        .replace("Dollar", "Euro")
+        .replace("$", "€")
+        .replace("USD", "EUR")
+    )
 
 
 def _values(text: str, language: str) -> list[_Value]:

@@ -154,6 +154,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("fr de", "limité à 10 h/semaine"),
         ("fr de", "La durée passe à 8 h."),
         ("fr de", "De ⟨9 h→9:00⟩ à ⟨12 h→12:00⟩"),
+        ("de en", "5. 3. 2024"),
         ("de en", "am Dienstag ⟨5.3.→5. März⟩ um 18 Uhr"),
         ("fr de", "à 2⟨h→ heures⟩ de Paris, à 9⟨h→ heures⟩ de vol, à 8⟨h→ heures⟩ par jour, à 3h"),
         ("fr de", "à ⟨8 h→8:00⟩ et à ⟨18 h→18:00⟩ devant, Après ⟨17 h→17:00⟩, à partir de ⟨9 h→9:00⟩, dure 8 h"),

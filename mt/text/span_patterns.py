@@ -41,7 +41,9 @@ _TEMPLATE = (
     r"|\*\|[A-Z][^|\n]{0,100}\|\*|\[%[^\[\]]{1,300}%\]|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
 )
 _FILES = r"(?<![\w*])\*\.(?:\*|\w{1,8})(?![\w*])"  # *.txt
-_ARGUMENT = r"(?<![\w*])(?:\*|\*\*(?![A-Z][a-zß-ÿ]))[A-Za-z_]\w*+(?!\*)"  # not **Note: of an emphasis without end
+_ARGUMENT = (
+    r"(?<![\w*])(?:\*(?!required\b)|\*\*(?![A-Z][a-zß-ÿ]))[A-Za-z_]\w*+(?!\*)"  # not **Note: of an emphasis without end
+)
 _NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
 _TAG = "|".join(_TABLES["tags"]).replace("{note}", _NOTE)
 _PHONE = _TABLES["phone"]

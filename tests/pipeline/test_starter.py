@@ -66,6 +66,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("de-en", 'Tippe "hilfe" ein.', '.*"hilfe".*'),
         ("de-fr", "Laut IWF sinkt das Wachstum.", ".*le FMI.*"),
         ("en-de", "It''s {0}''s turn.", r"Es ist .*"),
+        ("en-de", "*required", r"\*Erforderlich"),
         ("en-de", 'She said "no" and left.', ".*„nein“.*"),
         ("de-fr", "Er sagte ‚nein‘ und ging.", ".*« non ».*"),
         ("de-en", "Ca. 20 Leute kamen.", "Approximately 20 people came[.]"),

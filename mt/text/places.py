@@ -20,6 +20,7 @@ _WRITTEN_ARTICLES = {  # the models write those of other nouns before acronyms
     "de": ((re.compile(r"\b([Dd])ie (?=BIP\b)"), r"\1as "), (re.compile(r"\ADie (?=IWF\b)"), "Der ")),
     "fr": (
         (re.compile(r"\b([Ll])[ae] (?=(?:ADN|OMC|OMS|ONU|OTAN)\b)"), r"\1'"),
+        (re.compile(r"\A(?=(?:ONU|OTAN) [a-z])"), "L'"),
         (re.compile(r"\b([Dd])e la (?=(?:FMI|PIB)\b)"), r"\1u "),
         (re.compile(r"\bà la (?=(?:FMI|PIB)\b)"), "au "),
         (re.compile(r"\b([Ll])a (?=(?:FMI|PIB)\b)"), r"\1e "),

@@ -322,6 +322,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "articles of acronyms": [
         ("fr", "", "⟨La→Le⟩ FMI ⟨de la→du⟩ PIB, ⟨à la→au⟩ FMI, ⟨le →l'⟩OMS"),
+        ("fr", "", "⟨OTAN→L'OTAN⟩ se réunit, OTAN"),
         ("de", "", "⟨Die→Der⟩ IWF, ⟨die→das⟩ BIP, die IWF"),
         ("en", "", "la FMI"),
     ],

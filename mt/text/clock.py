@@ -13,7 +13,7 @@ _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
 _HALF_OF_DAY = re.compile(r"(?<![\d:])(\d\d?)([:.]\d\d) ?([ap])\.?m\b\.?(?!\w)", re.IGNORECASE)
 _IT_IS = re.compile(r"\b(?:[Ee]r(?= ist (?:um )?\d)|[Hh]e(?=(?: is|'s) (?:at )?\d))")
-_HOURS_TWICE = re.compile(r"(\d h \d\d) heures?\b")
+_HOURS_TWICE, _HOUR_TWICE = re.compile(r"(\d h \d\d) heures?\b"), re.compile(r"(?<![\d:])(\d\d?) h (?=\1:\d\d)")
 _TIME_OF_12 = re.compile(r"(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?", re.IGNORECASE)
 _NOON = re.compile(
     r"(?:\A(?=12)|(?<=at )|(?<=by )|(?<=until )|(?<=till )|(?<=before )|(?<=after )|(?<=around )|(?<=from )"
@@ -65,7 +65,7 @@ def write_times(source: str, translation: str, language: str) -> str:
     if re.search(r"\b[Ii]l est \d\d?:\d\d", source):
         translation = _IT_IS.sub(lambda match: {"E": "Es", "e": "es", "H": "It", "h": "it"}[match[0][0]], translation)
     if language == "fr":
-        return _HOURS_TWICE.sub(r"\1", translation) if " heure" in translation else translation
+        return _HOUR_TWICE.sub("", _HOURS_TWICE.sub(r"\1", translation)) if " h" in translation else translation
     if language != "en":
         return translation
 

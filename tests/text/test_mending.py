@@ -140,6 +140,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en", "12:00 Uhr, 14:30 Uhr, 8.30 Uhr", "12:00⟨ AM→⟩, 14:30⟨ PM→⟩, 8:30 AM, 12:00 PM, 8:30⟨ p.m.→⟩"),
         ("en", "14:30 Uhr, 5:00 pm", "2:30 p.m., 5:00 pm"),
         ("fr", "7:15 Uhr", "à 7 h 15⟨ heures→⟩, 3 heures"),
+        ("fr", "2:15:30, 0:05", "de ⟨2 h →⟩2:15:30, ⟨0 h →⟩0:05, 1 h 2:15"),
         ("de", "at 5", "um 17 o'clock"),
         ("de", "Il est 9:20", "⟨Er→Es⟩ ist 9:20."),
         ("en", "qu'il est 9:20", "⟨He→It⟩ is 9:20, ⟨he→it⟩'s 9:20, he is nine"),

@@ -11,6 +11,7 @@ from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
+_BROKEN_TIME = re.compile(r"(?<!\d)(\d\d?) à (\d\d) heures")
 _HALF_OF_DAY = re.compile(r"(?<![\d:])(\d\d?)([:.]\d\d) ?([ap])\.?m\b\.?(?!\w)", re.IGNORECASE)
 _IT_IS = re.compile(r"\b(?:[Ee]r(?= ist (?:um )?\d)|[Hh]e(?=(?: is|'s) (?:at )?\d))")
 _HOURS_TWICE, _HOUR_TWICE = re.compile(r"(\d h \d\d) heures?\b"), re.compile(r"(?<![\d:])(\d\d?) h (?=\1:\d\d)")
@@ -65,6 +66,9 @@ def write_times(source: str, translation: str, language: str) -> str:
     if re.search(r"\b[Ii]l est \d\d?:\d\d", source):
         translation = _IT_IS.sub(lambda match: {"E": "Es", "e": "es", "H": "It", "h": "it"}[match[0][0]], translation)
     if language == "fr":
+        for hour, minute in set(_BROKEN_TIME.findall(translation)):
+            if f"{hour}:{minute}" in source:  # 11:45
+                translation = translation.replace(f"{hour} à {minute} heures", f"{hour} h {minute}")
         return _HOUR_TWICE.sub("", _HOURS_TWICE.sub(r"\1", translation)) if " h" in translation else translation
     if language != "en":
         return translation

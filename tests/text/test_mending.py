@@ -141,6 +141,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en", "14:30 Uhr, 5:00 pm", "2:30 p.m., 5:00 pm"),
         ("fr", "7:15 Uhr", "à 7 h 15⟨ heures→⟩, 3 heures"),
         ("fr", "2:15:30, 0:05", "de ⟨2 h →⟩2:15:30, ⟨0 h →⟩0:05, 1 h 2:15"),
+        ("fr", "11:45 Uhr, 9–18 Uhr", "11⟨ à 45 heures→ h 45⟩, 9 à 18 heures"),
         ("de", "at 5", "um 17 o'clock"),
         ("de", "Il est 9:20", "⟨Er→Es⟩ ist 9:20."),
         ("en", "qu'il est 9:20", "⟨He→It⟩ is 9:20, ⟨he→it⟩'s 9:20, he is nine"),

@@ -203,7 +203,6 @@ ROWS: dict[str, list[tuple[str, str]]] = {
             "en de",
             "the vote was five to four, won by ten to nine; it was ⟨ten to nine→8:50⟩, at ⟨five to one→12:55⟩ was it",
         ),
-        ("de en", "Um acht Uhr dreißig beginnt sie, um ⟨acht Uhr dreißig→8:30 Uhr⟩ nicht"),
         ("en de", "at ⟨seven thirty→7:30⟩, at half past two people, at ⟨noon→12:00⟩, before ⟨12 noon→12:00⟩, noon sun"),
         ("en de", "at ⟨eight-thirty→8:30⟩, ⟨five past midnight→0:05⟩, ⟨ten past noon→12:10⟩"),
         ("en fr", "⟨12 noon→noon⟩, at ⟨12 noon→noon⟩"),

@@ -204,7 +204,7 @@ SIZED_DOCUMENTS: dict[str, tuple[str, Callable[[int], bytes]]] = {
         ),
     ),
     "docx-tabs": ("a.docx", lambda n: word("<w:p><w:r>" + "<w:t>a</w:t><w:tab/>" * (n // 20) + "</w:r></w:p>")),
-    "docx-breaks": ("a.docx", lambda n: word("<w:p><w:r>" + "<w:t>a</w:t><w:br/>" * (n // 20) + "</w:r></w:p>")),
+    "docx-texts": ("a.docx", lambda n: word("<w:p><w:r>" + "<w:t>a </w:t>" * (n // 14) + "</w:r></w:p>")),
     "docx-fields": (
         "a.docx",
         lambda n: word("<w:p>" + '<w:r><w:fldChar w:fldCharType="begin"/></w:r>' * (n // 46) + "</w:p>"),

@@ -259,7 +259,7 @@ FILES: list[tuple[int, str, str]] = [
     (1000, "a.xml", "<resources><plurals ⋯a='1' ⋯>⋯<item>a</item>⋯</plurals>"),
 ]
 SIZES = {"json-nested": 900, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}
-SIZES |= {"docx-nested": 4000, "docx-tabs": 80_000, "docx-breaks": 80_000}
+SIZES |= {"docx-nested": 4000, "docx-texts": 80_000}
 
 
 @pytest.mark.parametrize(("prepare", "size"), PREPARED)

@@ -32,7 +32,7 @@ class _Value(NamedTuple):
     begin: int
     end: int
     digits: str
-    scale: int  # number in SCALE_WORDS of the word after it, or -1
+    scale: int  # index in SCALE_WORDS of the word after it, or -1
 
 
 def count_lost_values(source: str, translation: str, languages: tuple[str, str]) -> int:
@@ -114,7 +114,7 @@ def _values(text: str, language: str) -> list[_Value]:
     for (first, low), (last, high) in pairwise(found):  # ten to fifteen, but not twenty-five to nine
         if text[first.end() : last.start()] == _NUMERALS[language]["to"] and 1 < int(low) < int(high) >= _LEAST:
             ranges |= {first.start(), last.start()}
-    if "ill" in text:
+    if "ill" in text:  # million, Milliarde, billion
         found += ((match, NOT_DIGIT.sub("", match[0])) for match in _DIGITS.finditer(text))
     for match, digits in found:
         after = _SCALE_AFTER.match(text, match.end())

@@ -10,11 +10,7 @@ from mt.languages import primary_language
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.repairs import (
-    decode_as_sentence,
-    decode_in_lower_case,
     decode_otherwise,
-    decode_with_all_words,
-    decode_with_commas,
     decode_with_spaced_slashes,
     decode_without_blanks,
     decode_without_losses,
@@ -252,9 +248,6 @@ async def _translate_variants(
         decoded = await decode_otherwise(decoded.variant if decoded else variants[0], context, lost) or decoded
     if decoded is None:
         raise RequestError("the model has no translation")
-    if any_case and not context.options.sample:
-        decoded = await decode_in_lower_case(decoded, candidates, context)
-        decoded = await decode_as_sentence(decoded, variants[0].text, context)
     decoded = await decode_without_blanks(decoded, context)
     if decoded is None:
         return None
@@ -268,15 +261,11 @@ async def _translate_variants(
             decoded = await decode_otherwise(variant, context, set()) or decoded
         if not (decoded.variant.kept or decoded.variant.terms):
             decoded = await decode_with_spaced_slashes(decoded, context)
-            decoded = await decode_with_commas(decoded, context)
-            decoded = await decode_with_all_words(decoded, context)
     alternatives = await restore(decoded, context)
     if not context.options.sample:
         alternatives = await replace_guesses(decoded, alternatives, context)
         omitted = await _omitted_words(decoded, context)
         alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:]) if omitted else alternatives
-    if decoded.variant.text[-1:] == "." != variants[0].text[-1:]:  # of a headline
-        alternatives = tuple(with_text(one, one.text.removesuffix(".")) for one in alternatives)
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
     if " / " in decoded.variant.text and not any(" / " in variant.text for variant in variants):

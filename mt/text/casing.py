@@ -17,7 +17,6 @@ _INITIAL, _SINGLE_CODE, _AFTER_NUMBER, _PROHIBITION, _TITLE = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["casing"].values()
 )
 _FIRST_WORD = re.compile(r"[\W_]*([^\W\d_][^\s]*)")
-_HEADLINE = re.compile(r"[A-Z]\w*(?: [A-Za-z]\w*(?:['’-]\w+)?){1,5}")
 _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most sentences with a long word in lower case
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
@@ -28,8 +27,7 @@ _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 # A letter with a meaning of its own: G 1/2", Plan B, Size: M, L, (B × H). In other languages, single letters are words.
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
-_ACRONYMS, _NO_ACRONYMS, _VERBS, _VERB_FORMS = read_words("casing.toml").values()
-_VERB = re.compile(rf"(?<= )(?:(?:{'|'.join(_VERBS)})(?:i?e)?[sd]|{'|'.join(_VERB_FORMS)})\b", re.IGNORECASE)
+_ACRONYMS, _NO_ACRONYMS = read_words("casing.toml").values()
 _STOPS = frozenset(".。")
 _CLAUSE_ENDS = {mark: both for both in (",，", ";；", ":：") for mark in both} | {"、": ",、"}
 _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word of at least _LONG_WORD letters
@@ -99,36 +97,10 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
     return lowered if lowered != sentence else None
 
 
-def headline_as_sentence(sentence: str, language: str, pieces: Callable[[str], int]) -> str | None:
-    """Return a short English headline with a small letter in all words but names and codes; None for other texts.
-
-    A name has fewer pieces (`pieces`) with its capital, or is unknown in lower case.
-    """
-    if primary_language(language) != "en" or not _HEADLINE.fullmatch(sentence) or _has_lower_word(sentence):
-        return None
-    words = [*_WORD.finditer(sentence)]
-    if len(words) < _LEAST_WORDS or any(titled_names(sentence, language)):
-        return None
-    fixed = _fixed(words) | {word[0] for word in words if not pieces(word[0].lower())}
-    lowered = _lower_words(sentence, words, language, fixed, is_headline=False, pieces=pieces)
-    return lowered if lowered != sentence else None
-
-
-def has_verb(headline: str) -> bool:
-    """Return whether an English headline has a word that may be a verb, but not at its beginning."""
-    return _VERB.search(headline) is not None
-
-
 def lower_all(sentence: str, language: str, kept: Sequence[Range] = ()) -> str:
     """Return a sentence, unless it has a title, in lower case, except codes, mixed-case words and the ranges `kept`."""
     words = [] if any(titled_names(sentence, language)) else _free_words(sentence, language, kept)
     return _lower_words(sentence, words, language, _fixed(words), is_headline=False)
-
-
-def copied_words(sentence: str, translation: str, kept: Sequence[Range] = ()) -> set[str]:
-    """Return the capitalised words outside the ranges `kept` that a translation contains unchanged, in lower case."""
-    words = (word[0] for word in _free_words(sentence, "", kept) if len(word[0]) >= _LEAST_LONG)
-    return set(map(str.lower, set(filter(_in_title_case, words)) & set(_WORD.findall(translation))))
 
 
 def is_mixed_case(word: str) -> bool:

@@ -43,11 +43,8 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "Lunch costs $12 and dinner $30.", r".* 12 \$ .* 30 \$\."),  # the model writes 12 and 30 Dollar
         ("de-en", "Das Hotel kostet 99 €.", r".* 99 €\."),  # the model writes $99
         ("fr-en", "Cela coûte 1 299,00 $.", r".*\$1,299\.00\."),
-        # headlines, which the model copied or shortened, and emphasised words
-        ("en-de", "Prime Minister Resigns", "Der Premierminister ist zurückgetreten"),
-        ("en-de", "Queen Opens Parliament", "Die Königin öffnet Parlament"),
-        ("en-de", "Trampoline Park", "Trampolinpark"),
         ("en-de", "Easter Eggs", "(?!Die ).*"),
+        # emphasised words
         ("en-de", "You should _not_ open the window.", "Du solltest das Fenster _nicht_ öffnen."),
         ("en-de", "Delete the _cache_ directory.", ".* _cache_.*"),
         ("en-de", "He said ‘no’ and she said “yes”.", "[^‘’“”']*„nein“[^‘’“”']*„[^“”']*“."),
@@ -82,7 +79,6 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "6pm", "18:00"),
         ("en-fr", "(a) the goods are damaged; or", r"\(a\) .* ; ou"),
         ("fr-en", "La réunion est le mardi 5 mars 2024.", ".* Tuesday, March 5, 2024\\."),
-        ("en-de", "[DOOR CLOSES]", r"\[TÜR SCHLIESST\]"),
         ("de-en", "Ich war bei der Bäcker GmbH.", ".* Bäcker GmbH\\."),
         ("en-fr", "If it rains, the answer is wrong.", "(?!.*(n'|n’|pas)).*"),  # the model denies it
         ("fr-de", "Il y avait 1 250 voitures et 12 500 vélos.", r".* 1\.250 .* 12\.500 .*"),
@@ -103,10 +99,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "{a, plural, one {# old dog} other {# old dogs}}", ".* one {# alte.*} other {# alte.*}}"),
         ("en-fr", "I don&#39;t know.", r"Je ne sais pas\."),
         ("en-de", "A ~~red car~~", ".*~~[^~]*Auto~~"),
-        ("fr-en", "Mon frère – le plus grand – habite ici.", r"My brother – [^–]+ – lives here\."),
-        # lost words
-        ("en-fr", "Mrs. Smith's cat", ".* de Mme Smith"),
-        ("en-de", "Buy eggs", r"\S+ \S+"),
+        # postcodes and units
         ("de-en", "Wir fahren nach 10827 Berlin.", ".* to 10827 Berlin.*"),
         ("de-en", "Ein Tank mit 1,8 l", ".* 1.8 l"),
     ],

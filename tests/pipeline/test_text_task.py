@@ -159,7 +159,6 @@ CASES: dict[str, list[str]] = {
     "nothing but spans": ["12:30 {x} https://x.y 😀"],
     "capitals": ["READ THIS BOOK → LIES DIESES MASS", "Read this book → Lies dieses Maß"],
     "a headline": ["Read This Good Book → Lies", "Read This Good Book → 1|lies", "Read this good book → 2|Lies"],
-    "a known headline": ["Big Dog → Ein großer Hund", "Big Dog → 2|Big Hund", "big dog → 2|ein großer Hund"],
     "a headline with a name": ["Big Ben", "Big Ben → 2|Big Ben", "big ben → 1|ein großer Mann"],
     "a loop is decoded again": ["a man → ein Mann", "a man → ein ein ein ein ein", "a man (again) → ein Mann"],
     "a loop that stays is cut": ["a man → ja ja ja ja", "a man → ja ja ja ja ja ja", "a man (again) → ja ja ja ja"],

@@ -1,6 +1,6 @@
 import pytest
 
-from mt.text.casing import as_clause, has_verb, headline_as_sentence, lower_capitals, lower_title_case, raise_capitals
+from mt.text.casing import as_clause, lower_capitals, lower_title_case, raise_capitals
 
 
 @pytest.mark.parametrize(
@@ -118,21 +118,3 @@ def test_clause(translation: str, clause: str, language: str, expected: str) -> 
     assert as_clause(translation, clause, language, False, common) == expected
     first = as_clause(translation, clause, language, is_first=True)
     assert first.lower() == expected.lower() and first[:1] == translation[:1]
-
-
-@pytest.mark.parametrize(
-    ("headline", "read", "verb"),
-    [
-        ("Stock Market Falls", "stock market falls", True),
-        ("Police Arrest Two Men in Berlin", "police arrest two men in Berlin", True),
-        ("Open File Formats", "open file formats", False),
-        ("Two NATO Ships Collide", "two NATO ships collide", False),
-        ("The dog sleeps", None, False),
-        ("Dogs", None, False),
-        ("Mr Smith Wins", None, True),
-    ],
-)
-def test_headlines_are_read_as_sentences(headline: str, read: str | None, verb: bool) -> None:
-    assert headline_as_sentence(headline, "en", lambda word: int(word.lower() != "berlin")) == read
-    assert headline_as_sentence(headline, "de", len) is None
-    assert has_verb(headline) is verb

@@ -46,6 +46,7 @@ from service.workers.messages import (
 
 TICK_SECONDS = 1.0  # time between two checks whether a worker hangs
 CLOSE_SECONDS = 5.0  # time for a worker to finish its decoder step and stop, before it is killed
+READ_BYTES = 65_536  # read from a process at a time; 50 sentences have about 40 KB, and take about 1 ms to read
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0  # between attempts to start; none before the first attempt
 
 
@@ -311,7 +312,7 @@ class Worker:
         self.isolated = False
 
 
-class ProcessTransport:
+class ProcessTransport(asyncio.BufferedProtocol):
     """A worker's process (worker_process.py), and the pair of sockets that connects it. Messages arrive in order.
 
     The service starts worker_process.py by name instead of importing it, because the service must not import torch.
@@ -319,13 +320,16 @@ class ProcessTransport:
 
     def __init__(self, setup: ModelSetup, load: Callable[[ModelSetup], Any] | None = None) -> None:
         """Prepare the transport without starting the process. `load` loads the model, and must be picklable."""
-        self._start_message = pickle.dumps((os.getpid(), setup, load))
+        self._unsent = [_framed(pickle.dumps((os.getpid(), setup, load)))]  # to be sent once the connection is open
         self._process: subprocess.Popen[bytes]
-        self._transport: asyncio.WriteTransport | None = None
-        self._unsent: list[bytes] = []  # data to send once the connection is open
-        self._connection: asyncio.Task[None]
+        self._transport: asyncio.Transport | None = None
+        self._buffer, self._received = bytearray(READ_BYTES), bytearray()  # of one read; of an incomplete message
+        self._problem = ""
         self._told_to_stop = False
         self._memory = OptionsMemory()
+        self._deliver: Deliver
+        self._closed: asyncio.Event
+        self._connection: asyncio.Task[None]
 
     @property
     def pid(self) -> int:
@@ -338,52 +342,68 @@ class ProcessTransport:
         The last message is WorkerStopped. Raises: OSError if the system starts no process.
         """
         self._process, ours = start_child("service.workers.worker_process")
-        self._write(self._start_message)
-        self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours, deliver))
+        self._deliver, self._closed = deliver, asyncio.Event()
+        self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours))
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         """Send messages without blocking. Messages to a process that has ended are dropped."""
         self._told_to_stop = self._told_to_stop or any(isinstance(message, Close) for message in messages)
-        self._write(self._memory.pack(messages))
+        data = _framed(self._memory.pack(messages))
+        if self._transport is None:
+            self._unsent.append(data)
+        elif not self._transport.is_closing():
+            self._transport.write(data)
 
     def kill(self) -> None:
         """End the process at once."""
         self._process.kill()
 
-    def _write(self, data: bytes) -> None:
-        framed = LENGTH.pack(len(data)) + data
-        if self._transport is None:
-            self._unsent.append(framed)
-        elif not self._transport.is_closing():
-            self._transport.write(framed)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        transport.writelines(self._unsent)
+        self._unsent.clear()
 
-    async def _run_connection(self, ours: socket.socket, deliver: Deliver) -> None:
-        """Call `deliver` with the worker's messages until its process ends, and finally with WorkerStopped."""
-        problem = ""
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Return the buffer of the next read. Other work runs between two reads."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Call `deliver` with the messages that have arrived completely."""
+        self._received += memoryview(self._buffer)[:nbytes]
         try:
-            reader, writer = await asyncio.open_unix_connection(sock=ours)
-            self._transport = writer.transport
-            writer.writelines(self._unsent)
-            self._unsent.clear()
-            while True:
-                (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-                messages = pickle.loads(await reader.readexactly(length))
-                problem = next((message.problem for message in messages if isinstance(message, WorkerStopped)), problem)
-                deliver([message for message in messages if not isinstance(message, WorkerStopped)])
-                await asyncio.sleep(0)  # reading messages that have arrived does not wait
-        except (asyncio.IncompleteReadError, OSError):
-            pass  # the process has ended or is ending; an incomplete message is dropped
+            while len(self._received) >= (begin := LENGTH.size):
+                end = begin + LENGTH.unpack_from(self._received)[0]
+                if len(self._received) < end:
+                    return
+                messages = pickle.loads(self._received[begin:end])
+                del self._received[:end]
+                stops = [message.problem for message in messages if isinstance(message, WorkerStopped)]
+                if stops:
+                    self._problem = stops[0]
+                else:
+                    self._deliver(messages)
         except Exception as error:
-            problem = error_location(error)
-        finally:
+            self._problem = error_location(error)
             self._process.kill()
-            if self._transport is None:
-                ours.close()
-            else:
-                self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed.set()
+
+    async def _run_connection(self, ours: socket.socket) -> None:
+        """Open the connection, and call `deliver` with WorkerStopped once the process has ended."""
+        try:
+            await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=ours)
+            await self._closed.wait()
+        except OSError:
+            ours.close()
+        self._process.kill()
         status = await asyncio.to_thread(self._process.wait)
         if self._told_to_stop:
-            problem = ""
-        elif not problem:
-            problem = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        deliver([WorkerStopped(problem)])
+            self._problem = ""
+        elif not self._problem:
+            self._problem = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        self._deliver([WorkerStopped(self._problem)])
+
+
+def _framed(data: bytes) -> bytes:
+    return LENGTH.pack(len(data)) + data

@@ -7,7 +7,10 @@ from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from fastapi.routing import APIRoute
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.types import ASGIApp
 
 from mt.text.language_detection import LanguageDetector
 from service.access.database import Database
@@ -67,6 +70,13 @@ class Application(FastAPI):
     """FastAPI whose OpenAPI document describes the service's own request bodies and errors."""
 
     _describing = Lock()  # for threads: FastAPI keeps its document before this class changes it
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the router within the middleware, without that of FastAPI for telemetry, sizes and unknown errors."""
+        app: ASGIApp = ExceptionMiddleware(AsyncExitStackMiddleware(self.router), self.exception_handlers)
+        for middleware in reversed(self.user_middleware):
+            app = middleware.cls(app, *middleware.args, **middleware.kwargs)
+        return app
 
     def openapi(self) -> dict[str, Any]:
         """Return FastAPI's document. The errors of all routes have one description, in place of status 422.

@@ -151,6 +151,7 @@ def open_logs(as_json: bool) -> Iterator[None]:
         processors=[*shared, renderer],
         logger_factory=lambda *_: ErrorOutput(queue.put),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(ErrorOutput(queue.put))
     handler.setFormatter(

@@ -5,7 +5,7 @@ RequestGateMiddleware counts each request that does work; dependencies of servic
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -93,52 +93,59 @@ class RequestGate:
             TooManyRequests: if the caller has too many requests of this kind in progress.
             Overloaded: if all callers together have too many.
         """
-        limit = self._limits[kind]
-        if self._work[kind, caller] >= limit.per_caller:
+        limit, mine, everyone = self._limits[kind], (kind, caller), (kind, "")
+        if self._work[mine] >= limit.per_caller:
             raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
-        if self._work[kind, ""] >= limit.total:
+        if self._work[everyone] >= limit.total:
             raise Overloaded(retry_after=1)
-        counted = ((kind, caller), (kind, ""))
-        self._work.update(counted)
+        self._work[mine] += 1
+        self._work[everyone] += 1
         try:
             yield
         finally:
-            self._work.subtract(counted)
-            self._work += Counter()  # forget callers without work
+            self._work[mine] -= 1
+            self._work[everyone] -= 1
+            if not self._work[mine]:
+                del self._work[mine]
+
+
+@dataclass
+class Disconnection:
+    """Whether the client of a connection has left, and what is called when it leaves."""
+
+    has_left: bool = False
+    call: Callable[[], None] | None = None
+
+    def leave(self) -> None:
+        self.has_left = True
+        if self.call is not None:
+            self.call()
 
 
 async def while_connected(request: Request, work: Awaitable[T]) -> T:
     """Return the result of `work`. If the client disconnects, cancel `work` and wait until it has ended.
 
-    The request's body must already have been read. Work that ends without waiting, such as the answer from a cache,
-    starts no task.
-
     Raises: ClientDisconnect if the client disconnected before `work` ended.
     """
+    disconnection: Disconnection = request.scope["state"]["disconnection"]
     working = asyncio.current_task()
     assert working is not None
-    watching: asyncio.Task[None] | None = None
-    disconnected = False
+    cancelled = False
 
-    async def cancel_if_disconnected() -> None:
-        nonlocal disconnected
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        disconnected = True
+    def cancel() -> None:
+        nonlocal cancelled
+        cancelled = True
         working.cancel()
 
-    def watch() -> None:
-        nonlocal watching
-        watching = asyncio.create_task(cancel_if_disconnected())
-
-    starting = asyncio.get_running_loop().call_soon(watch)
+    disconnection.call = cancel
+    late = asyncio.get_running_loop().call_soon(cancel) if disconnection.has_left else None
     try:
         return await work
     except asyncio.CancelledError:
-        if disconnected and not working.uncancel():
+        if cancelled and not working.uncancel():
             raise ClientDisconnect from None
         raise
     finally:
-        starting.cancel()
-        if watching is not None:
-            watching.cancel()
+        disconnection.call = None
+        if late is not None:
+            late.cancel()

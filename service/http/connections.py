@@ -20,6 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from service.errors import HEAD_BYTES, HeadTooLarge, InvalidRequest, ServiceError
+from service.http.admission import Disconnection
 
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
 ACCEPTS = 16  # connections accepted in an iteration of the event loop; libuv accepts one for each listening socket
@@ -113,6 +114,7 @@ class Connection(HttpToolsProtocol):
         self._chunks = 0  # pieces of the body that have arrived
         self._running: RequestResponseCycle | None = None  # request that is being answered, or was the last one
         self._refusal: ServiceError | None = None  # error of the request that is being parsed
+        self._disconnection = Disconnection()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -172,6 +174,7 @@ class Connection(HttpToolsProtocol):
         self._in_head, self._head_bytes, self._chunks = False, 0, 0
         self._all.waiting.pop(self, None)
         self._time_reading(2 * self._all.seconds, self.transport.abort)
+        self.scope["state"]["disconnection"] = self._disconnection
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -212,6 +215,7 @@ class Connection(HttpToolsProtocol):
         self._all.remove(self)
         self._stop_read_timer()
         self._stop_write_timer()
+        self._disconnection.leave()
         for cycle in (self._running, *(waiting for waiting, _ in self.pipeline)):  # uvicorn knows only the newest one
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True

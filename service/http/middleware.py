@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from contextlib import ExitStack
+from functools import lru_cache
 from ipaddress import ip_address
 from secrets import token_hex
 
@@ -86,6 +87,7 @@ class RequestLogMiddleware:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
         self.metrics = metrics
+        self._log = structlog.get_logger()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -132,7 +134,7 @@ class RequestLogMiddleware:
         self.metrics.count_request(route or "", scope["method"], status, seconds, record)
         if route in PROBES and status < 400:
             return
-        structlog.get_logger().info(
+        self._log.info(
             "request",
             request_id=scope["state"]["request_id"],
             method=scope["method"] if scope["method"] in METHODS else "other",
@@ -274,6 +276,7 @@ def merge_slashes(scope: Scope) -> None:
         scope["path"] = scope.get("root_path", "") + "/" + "/".join(filter(None, path.split("/")))
 
 
+@lru_cache(1024)
 def is_address(name: str) -> bool:
     """Return whether a Host header has no name, localhost or an IP address. A DNS rebinding attack sends a name."""
     try:

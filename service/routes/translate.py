@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -156,17 +155,11 @@ async def job_for(body: TranslateRequest, target: str, caller: Caller, services:
     if body.timeout_ms is not None:
         seconds = min(seconds, body.timeout_ms / 1000)
     deadline = time.monotonic() + seconds
-    return replace(
-        await job_without_texts(body, target, caller, services),
-        texts=body.texts,
-        format=Format(body.format),
-        split_sentences=body.split_sentences,
-        beam_size=body.beam_size,
-        alternatives=body.alternatives,
-        alignment=body.alignment,
-        attention=text_weights(body),
-        deadline=deadline,
-    )
+    job = await job_without_texts(body, target, caller, services)
+    job.texts, job.format, job.deadline = body.texts, Format(body.format), deadline
+    job.split_sentences, job.beam_size, job.alternatives = body.split_sentences, body.beam_size, body.alternatives
+    job.alignment, job.attention = body.alignment, text_weights(body)
+    return job
 
 
 async def job_without_texts(

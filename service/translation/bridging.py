@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from functools import lru_cache
 
 from mt.pipeline.results import SentenceReport
 from mt.text.terms import Terms
@@ -9,6 +10,8 @@ from service.languages import TranslationRoute
 from service.translation.answers import moved_ranges
 from service.translation.jobs import Job
 from service.workers.messages import SourceText, TranslateOptions
+
+plain_options = lru_cache(256)(TranslateOptions)  # without terms; they keep their digest, which takes long
 
 
 def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
@@ -41,14 +44,10 @@ def first_options(job: Job, route: TranslationRoute) -> TranslateOptions:
     """
     terms = job.terms_from(route[0].source)
     terms = Terms((), (*terms.untranslated, *(term for term, _ in terms.glossary)))
-    return TranslateOptions(
-        route[0],
-        beam_size=job.beam_size,
-        n_best=1,
-        split_sentences=job.split_sentences,
-        terms=terms,
-        model=job.model,
+    options = plain_options(
+        route[0], beam_size=job.beam_size, n_best=1, split_sentences=job.split_sentences, model=job.model
     )
+    return replace(options, terms=terms) if terms else options
 
 
 def last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
@@ -56,14 +55,14 @@ def last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
 
     The second of two models does not split its input into sentences, because the first model has done so.
     """
-    count = 1 + job.alternatives
-    return TranslateOptions(
+    count, terms = 1 + job.alternatives, job.terms_from(route[0].source)
+    options = plain_options(
         route[-1],
         beam_size=None if job.beam_size is None else max(job.beam_size, count),
         n_best=count,
         split_sentences=job.split_sentences and len(route) == 1,
-        terms=job.terms_from(route[0].source),
         attention=job.attention,
         formality=job.formality,
         model=job.model,
     )
+    return replace(options, terms=terms) if terms else options

@@ -22,9 +22,12 @@ class Format(StrEnum):
     XML = "xml"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Job:
-    """Texts to translate, with options. If `source` is None, the language of each text is detected."""
+    """Texts to translate, with options. If `source` is None, the language of each text is detected.
+
+    A job does not change once it is complete.
+    """
 
     texts: tuple[str, ...]
     source: str | None
@@ -48,6 +51,8 @@ class Job:
 
     def terms_from(self, source: str) -> Terms:
         """Return the terms for a text in the language `source`, which may have been detected."""
+        if not self.terms_of:
+            return self.terms
         return self.terms_of.get(glossary_direction(source, self.target), self.terms)
 
     @property

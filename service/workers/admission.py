@@ -13,7 +13,7 @@ MAX_RETRY_SECONDS = 60
 MEMORY_SECONDS = 30.0  # time constant of the decay of measured throughput
 
 
-@dataclass(frozen=True)
+@dataclass
 class RequestSize:
     """Size of one request, or the sum of the sizes of several requests."""
 

@@ -60,7 +60,8 @@ class SourceText:
 
     def key(self, context: bytes) -> bytes:
         """Return a hash of the text and of `context`, which represents the options. Equal inputs have equal keys."""
-        return blake2b(context + repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        fields = repr((self.text, self.protected, self.aligned, self.matches))
+        return blake2b(context + fields.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
 
@@ -194,15 +193,11 @@ async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Jo
     if body.split_sentences == "nonewlines" and not body.tag_handling:
         join = partial(map, partial(_LINE_BREAK.sub, _join_lines), texts)
         texts = await services.translations.threads.run(caller.id, sum(map(len, texts)), lambda: list(join()))
-    return replace(
-        await job_without_texts(body, caller, services),
-        texts=tuple(texts),
-        format=Format(body.tag_handling) if body.tag_handling else Format.TEXT,
-        markup=markup_options(body),
-        split_sentences=body.split_sentences != "0",
-        deadline=begun + services.settings.request_timeout_seconds,
-        repeated_after=begun + CLIENT_SECONDS,
-    )
+    job = await job_without_texts(body, caller, services)
+    job.texts, job.split_sentences = tuple(texts), body.split_sentences != "0"
+    job.format, job.markup = Format(body.tag_handling or Format.TEXT), markup_options(body)
+    job.deadline, job.repeated_after = begun + services.settings.request_timeout_seconds, begun + CLIENT_SECONDS
+    return job
 
 
 def _join_lines(line_break: re.Match[str]) -> str:

@@ -89,6 +89,12 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("en", "⟨Mon, Wed→Monday, Wednesday⟩ and ⟨Fri,→Friday,⟩ 2-4 pm"),
         ("de", "⟨Sa.→Samstag⟩ und ⟨So.→Sonntag⟩ haben wir zu"),
         ("de", "Ludwig ⟨XIV.→XIV⟩ war, Heinrich ⟨VIII.,→VIII,⟩ unter Karl V. Er, ⟨zw.→zwischen⟩ 8 und 9"),
+        ("en", "⟨Max.→Maximum⟩ 8 or ⟨no more than→not more than⟩ 5, no more than that, ⟨no later than→until⟩ 5 May"),
+        (
+            "de",
+            "⟨Spätestens am→Bis zum⟩ 5. Mai, ⟨kaum jemand→fast niemand⟩, ⟨tgl. 1 Tabl. zzgl.→täglich 1 Tablette und⟩ 5",
+        ),
+        ("fr", "Ouvert ⟨24h/24→jour et nuit⟩. ⟨Plus que→Il ne reste que⟩ 3, il en a plus que 3, ⟨nº→n°⟩ 5"),
         ("cs", "ca. 5"),
     ],
     "numbers and times": [

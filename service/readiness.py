@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from service.errors import DeadlineExceeded, NotServing, Overloaded, ServiceError
+from service.errors import NotServing, Overloaded, ServiceError
 from service.workers.fleet import Fleet
 
 CANARY_TEXT = "Hello, world!"
@@ -45,12 +45,12 @@ class Readiness:
             await asyncio.wait([self._canary])
 
     async def _translate_canary(self) -> None:
-        deadline = time.monotonic() + self._timeout
         try:
-            await self._fleet.translate_by_each(CANARY_TEXT, CANARY_CALLER, deadline)
+            async with asyncio.timeout(self._timeout):
+                await self._fleet.translate_by_each(CANARY_TEXT, CANARY_CALLER)
         except Overloaded:
             pass  # a full queue is neither a failure nor a success
-        except DeadlineExceeded:
+        except TimeoutError:
             self._failure = f"a short text was not translated within {self._timeout:g} s"
         except ServiceError as error:
             self._failure = f"a short text could not be translated ({error.code})"

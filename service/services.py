@@ -70,7 +70,8 @@ async def open_services(
     )
     parsers = ParserPool()
     memories = MemoryStore(database, MemoryLimits(memories=settings.max_memories, units=settings.max_memory_units))
-    translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)
+    cache, seconds = settings.cache_characters, settings.request_timeout_seconds
+    translations = TranslationService(fleet, cache, options, detector, parsers, memories.matches, seconds)
     access = AccessControl(database, settings.require_key, settings.anonymous_rate)
     document_limits = DocumentJobLimits(bytes=settings.max_stored_file_bytes)
     metrics.sample(FLEET_METRICS, fleet.stats)

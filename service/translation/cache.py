@@ -1,7 +1,6 @@
 """Cache of translations. If a caller sends equal requests at the same time, one computation answers all of them.
 
 Callers share no results: the time of an answer would tell one caller which texts another caller has had translated.
-Calls that need the results of a computation in progress join it instead of starting another.
 
 DeepL's SDK gives up after 10 s and sends the same request again: its computation goes on meanwhile. Otherwise, a
 translation that takes longer would never end.
@@ -15,7 +14,6 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from service.errors import DeadlineExceeded
 from service.translation.jobs import Answer
 from service.workers.messages import SourceText, TranslateOptions
 
@@ -50,23 +48,15 @@ def entry_size(key: bytes, answer: Answer) -> int:
 class Computation:
     """Computation of the results for some keys of one caller. It is cancelled once nobody waits for the results."""
 
-    def __init__(self, caller: str, keys: Sequence[bytes], task: "asyncio.Task[Sequence[Answer]]") -> None:
+    def __init__(self, caller: str, keys: tuple[bytes, ...], task: "asyncio.Task[Sequence[Answer]]") -> None:
         self.caller = caller
-        self.keys = tuple(keys)
+        self.keys = keys
         self.task = task
         self.waiters = 0
 
-    @property
-    def shares_error(self) -> bool:
-        """True if the error of a failed computation is raised in every call that joined the computation.
-
-        False if the cause may be another key of the computation, or the deadline of the call that started it.
-        """
-        return len(self.keys) == 1 and not isinstance(self.task.exception(), DeadlineExceeded)
-
 
 class TranslationCache:
-    """Cache of results by caller and key. A caller's calls that need the same result at the same time share the work.
+    """Cache of results by caller and key. A caller's calls that need the same results at the same time share the work.
 
     Very long texts and attention maps are not cached. If the cache is full, the least recently used entries leave.
     `hits` counts keys found in the cache, `joined` counts keys in computations that other calls had started, and
@@ -78,7 +68,7 @@ class TranslationCache:
         self.hits = self.joined = self.misses = 0  # keys
         self._size = size
         self._results: LRUCache[tuple[str, bytes], tuple[Answer, int]] = LRUCache(capacity, lambda entry: entry[1])
-        self._computations: dict[tuple[str, bytes], Computation] = {}
+        self._computations: dict[tuple[str, tuple[bytes, ...]], Computation] = {}  # by caller and keys
         self._detached: set[Computation] = set()  # computations that nobody waits for, or that were rejoined
 
     async def get(
@@ -86,62 +76,33 @@ class TranslationCache:
     ) -> list[Answer]:
         """Return a result for each key, in order.
 
-        A key that is not cached joins a computation of its result, if this computation has at most as many keys as this
-        call: one text must not wait for a thousand texts of another request. All other keys that are not cached are
-        passed to `work` together, which starts a computation. If this coroutine is cancelled, the computations that
-        other calls wait for continue. From `repeated_after` on, a time of time.monotonic(), up to MAX_DETACHED others
-        continue for DETACHED_SECONDS, too.
+        The keys that are not cached are passed to `work` together, which starts a computation, unless one for the same
+        keys is in progress. If this coroutine is cancelled, a computation that other calls wait for continues. From
+        `repeated_after` on, a time of time.monotonic(), up to MAX_DETACHED others continue for DETACHED_SECONDS, too.
 
-        Raises: the errors of `work`. If a joined computation fails, perhaps because of another key or of the deadline
-            of the call that started it, the keys of this call are passed to `work` instead.
+        Raises: the errors of `work`.
         """
-        results: dict[bytes, Answer] = {}
-        joined: list[Computation] = []
-        started: list[Computation] = []
-        try:
-            while missing := self._missing(caller, keys, results):
-                unshared = [key for key in missing if not self._may_join(caller, key, len(keys))]
-                if unshared:
-                    started.append(self._start(caller, unshared, work))
-                self.joined += len(missing) - len(unshared)
-                computations = list(dict.fromkeys(self._computations[caller, key] for key in missing))
-                for computation in computations:
-                    if computation not in joined:
-                        joined.append(computation)
-                        computation.waiters += 1
-                await asyncio.wait(
-                    [computation.task for computation in computations], return_when=asyncio.FIRST_EXCEPTION
-                )
-                for computation in computations:
-                    results |= _results_of(computation, started_here=computation in started)
-            return [results[key] for key in keys]
-        finally:
-            for computation in joined:
-                self._leave(computation, repeated_after)
-
-    def _may_join(self, caller: str, key: bytes, count: int) -> bool:
-        """Return whether a computation of this caller computes `key` and has at most `count` keys."""
-        computation = self._computations.get((caller, key))
-        return computation is not None and len(computation.keys) <= count
-
-    def _missing(self, caller: str, keys: Sequence[bytes], results: dict[bytes, Answer]) -> list[bytes]:
-        """Add cached results to `results`, and return the distinct keys that still have no result."""
-        missing = []
-        for key in dict.fromkeys(keys):
-            if key in results:
-                continue
-            entry = self._results.get((caller, key))
-            if entry is None:
-                missing.append(key)
+        entries = {key: self._results.get((caller, key)) for key in keys}
+        results = {key: entry[0] for key, entry in entries.items() if entry}
+        self.hits += len(results)
+        if missing := tuple(key for key, entry in entries.items() if not entry):
+            computation = self._computations.get((caller, missing))
+            if computation:
+                self.joined += len(missing)
             else:
-                results[key] = entry[0]
-                self.hits += 1
-        return missing
+                computation = self._start(caller, missing, work)
+            computation.waiters += 1
+            try:
+                await asyncio.wait([computation.task])
+                results.update(zip(missing, computation.task.result(), strict=True))
+            finally:
+                self._leave(computation, repeated_after)
+        return [results[key] for key in keys]
 
-    def _start(self, caller: str, keys: Sequence[bytes], work: Compute) -> Computation:
+    def _start(self, caller: str, keys: tuple[bytes, ...], work: Compute) -> Computation:
         self.misses += len(keys)
         computation = Computation(caller, keys, asyncio.ensure_future(work(keys)))
-        self._computations.update({(caller, key): computation for key in keys})
+        self._computations[caller, keys] = computation
         computation.task.add_done_callback(lambda _: self._store(computation))
         return computation
 
@@ -174,20 +135,5 @@ class TranslationCache:
             computation.task.cancel()
 
     def _remove(self, computation: Computation) -> None:
-        for key in computation.keys:
-            if self._computations.get((computation.caller, key)) is computation:
-                del self._computations[computation.caller, key]
-
-
-def _results_of(computation: Computation, started_here: bool) -> dict[bytes, Answer]:
-    """Return the results of a computation by key; {} if the computation is not finished.
-
-    If the computation has failed, raise its error if `started_here` or `shares_error` is true, and return {} if both
-    are false. `started_here` tells whether this call started the computation.
-    """
-    task = computation.task
-    if not task.done() or (
-        not task.cancelled() and task.exception() and not started_here and not computation.shares_error
-    ):
-        return {}
-    return dict(zip(computation.keys, task.result(), strict=True))
+        if self._computations.get((computation.caller, computation.keys)) is computation:
+            del self._computations[computation.caller, computation.keys]

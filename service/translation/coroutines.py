@@ -60,8 +60,11 @@ async def when_admitted(
 @asynccontextmanager
 async def deadline_at(deadline: float | None) -> AsyncIterator[None]:
     """Raise DeadlineExceeded if the context has not ended by `deadline`, a time of time.monotonic(); None: no limit."""
+    seconds = None if deadline is None else deadline - time.monotonic()
+    if seconds is not None and seconds <= 0:
+        raise DeadlineExceeded
     try:
-        async with asyncio.timeout(None if deadline is None else max(0.0, deadline - time.monotonic())):
+        async with asyncio.timeout(seconds):
             yield
     except TimeoutError as error:
         raise DeadlineExceeded from error

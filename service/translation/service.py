@@ -4,6 +4,7 @@ It detects languages, chooses one model for each text, or two with a bridge lang
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -58,8 +59,11 @@ class TranslationService:
         detector: NewDetector = LanguageDetector,
         parsers: ParserPool | None = None,
         find_matches: FindMatches | None = None,
+        part_seconds: float = 300.0,
     ) -> None:
         """Create a translation service. The caller must close `parsers`. Jobs with a memory need `find_matches`.
+
+        `part_seconds` limits the time of each part of a document. Other jobs have a deadline of their own.
 
         `detector` creates a language detector for the languages that it is given. It takes a second, so it is called in
         a thread, before the first detection.
@@ -71,6 +75,7 @@ class TranslationService:
         self.documents = DocumentTranslator(documents or DocumentOptions(), self._parsers, self.threads)
         self._markup = MarkupTranslator(self._parsers, self.threads)
         self._find_matches = find_matches
+        self._part_seconds = part_seconds
         self._new_detector = detector
         self._detector: tuple[tuple[str, ...], SupportsDetect] | None = None
         self._detecting = asyncio.Lock()
@@ -109,7 +114,7 @@ class TranslationService:
     async def translate(self, job: Job) -> list[Answer]:
         """Return an answer for each text of the job.
 
-        Raises: the errors of Fleet.translate, such as UnsupportedLanguage and DeadlineExceeded.
+        Raises: the errors of Fleet.translate, such as UnsupportedLanguage, and DeadlineExceeded.
         """
         async with deadline_at(job.deadline):
             prepared = await self.prepare(job)
@@ -193,7 +198,8 @@ class TranslationService:
                 )
 
             async def translate(texts: Sequence[SourceText]) -> list[Answer]:
-                return await self.translate_parts([(text, whole.route) for text in texts], job)
+                async with deadline_at(time.monotonic() + self._part_seconds):
+                    return await self.translate_parts([(text, whole.route) for text in texts], job)
 
             return await self.documents.translated(job.caller, opened, whole.source, translate)
 
@@ -290,7 +296,6 @@ class TranslationService:
                 [by_key[key] for key in keys],
                 options,
                 caller=job.caller,
-                deadline=job.deadline,
                 on_sentence=on_sentence,
             )
             return [answer_of(translation, source, pool.name) for translation in translations]

@@ -15,7 +15,6 @@ from mt.languages import Direction
 from mt.pipeline.results import Translation
 from service.errors import (
     SHUTTING_DOWN,
-    DeadlineExceeded,
     InvalidRequest,
     ReloadRefused,
     Unavailable,
@@ -127,7 +126,6 @@ class Fleet:
         options: TranslateOptions,
         *,
         caller: str = "",
-        deadline: float | None = None,
         on_sentence: OnSentence | None = None,
     ) -> list[Translation]:
         """Return the translations of `texts`, in order, all by the same version of a model.
@@ -138,7 +136,6 @@ class Fleet:
             texts: source texts.
             options: direction, search options and terms.
             caller: name of the caller; the engine serves callers in turn.
-            deadline: time of time.monotonic() after which the request fails.
             on_sentence: called with each finished sentence, in order; only for a request of one text.
 
         Raises:
@@ -147,7 +144,6 @@ class Fleet:
             InvalidRequest: the search options are invalid.
             Overloaded: the queue is full.
             Unavailable: the service is shutting down, or the model's workers cannot be started.
-            DeadlineExceeded: the deadline or the longest request time of the settings has passed.
             CannotTranslate: the model fails on one of the texts.
             InternalError: the worker has a defect.
         """
@@ -155,13 +151,13 @@ class Fleet:
             return []
         pool = self.pool_for(options.direction, options.model)
         self._memory.use(pool, caller)
-        return await self._translate(pool, texts, options, caller, deadline, on_sentence)
+        return await self._translate(pool, texts, options, caller, on_sentence)
 
-    async def translate_by_each(self, text: str, caller: str, deadline: float) -> None:
+    async def translate_by_each(self, text: str, caller: str) -> None:
         """Translate a text with each loaded model in the model's first direction. Raises: the errors of `translate`."""
         for pool in [pool for pool in self.pools if pool.loaded and not pool.loading]:
             options = TranslateOptions(next(iter(pool.description.directions)))
-            await self._translate(pool, [SourceText(text)], options, caller, deadline)
+            await self._translate(pool, [SourceText(text)], options, caller)
 
     async def _translate(
         self,
@@ -169,7 +165,6 @@ class Fleet:
         texts: Sequence[SourceText],
         options: TranslateOptions,
         caller: str,
-        deadline: float | None,
         on_sentence: OnSentence | None = None,
     ) -> list[Translation]:
         if self._closed or pool.unrecoverable:
@@ -178,24 +173,16 @@ class Fleet:
             options.search(pool.description.options)
         except RequestError as error:
             raise InvalidRequest(str(error)) from error
-        loop = asyncio.get_running_loop()
-        accepted = time.monotonic()
-        latest = accepted + self._settings.request_timeout_seconds
-        deadline = latest if deadline is None else min(deadline, latest)
-        if deadline <= accepted:
-            raise DeadlineExceeded
-        request = PendingRequest(pool, tuple(texts), options, caller, loop.create_future(), on_sentence)
+        accepted, result = time.monotonic(), asyncio.get_running_loop().create_future()
+        request = PendingRequest(pool, tuple(texts), options, caller, result, on_sentence)
         size = RequestSize(1, len(texts), sum(len(text.text) for text in texts))
         with self._admission.admitted(caller, size):
             translated = 0  # characters
             self._admission.throughput.note(accepted, 0, busy=True)
             try:
                 pool.submit(request)
-                async with asyncio.timeout_at(deadline):
-                    translations = await request.result
+                translations = await request.result
                 translated = size.characters
-            except TimeoutError:
-                raise DeadlineExceeded from None
             finally:
                 request.pool.withdraw(request)
                 busy = self._admission.held.requests > 1

@@ -86,7 +86,6 @@ class Call:
     texts: list[SourceText]
     options: TranslateOptions
     caller: str
-    deadline: float | None
     cancelled: bool = False
 
 
@@ -136,7 +135,7 @@ class WordModels:
     def stats(self) -> FleetStats:
         return STATS
 
-    async def translate_by_each(self, text: str, caller: str, deadline: float) -> None:
+    async def translate_by_each(self, text: str, caller: str) -> None:
         self.canaries.append((text, caller))
         await self.opened.wait()
         if self.failure:
@@ -165,10 +164,9 @@ class WordModels:
         options: TranslateOptions,
         *,
         caller: str = "",
-        deadline: float | None = None,
         on_sentence: OnSentence | None = None,
     ) -> list[Translation]:
-        call = Call(list(texts), options, caller, deadline)
+        call = Call(list(texts), options, caller)
         self.calls.append(call)
         try:
             await self.opened.wait()

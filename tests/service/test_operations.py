@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from service.access.api_keys import make_key
-from service.errors import CannotTranslate, DeadlineExceeded, NotServing, Overloaded, ReloadRefused, Unavailable
+from service.errors import CannotTranslate, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.freed_memory import COLLECT_BYTES, RequestGarbage
 from service.http.admission import RequestGate, WorkKind, WorkLimit
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
@@ -95,7 +95,7 @@ def test_requests_of_callers_count_as_work(application: Application, method: str
     [
         (CannotTranslate("no"), "a short text could not be translated (cannot_translate)"),
         (Unavailable(), "a short text could not be translated (unavailable)"),
-        (DeadlineExceeded(), "a short text was not translated within 30 s"),
+        (TimeoutError(), "a short text was not translated within 30 s"),
     ],
 )
 def test_a_failed_canary_ends_readiness(application: Application, failure: Exception, reason: str) -> None:

@@ -90,10 +90,12 @@ async def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: 
 
 async def test_what_is_counted() -> None:
     work, shared = Work(), TranslationCache(100, lambda key, value: len(key) + len(value.text))
-    both = await asyncio.gather(shared.get("x", [b"a", b"b"], work), shared.get("x", [b"b", b"c", b"b"], work))
-    assert list(both) == [list(map(answer, keys)) for keys in ([b"a", b"b"], [b"b", b"c", b"b"])]
+    asked = [b"a", b"b"], [b"b", b"c", b"b"], [b"b", b"c"]
+    answers = await asyncio.gather(*(shared.get("x", keys, work) for keys in asked))
+    assert list(answers) == [list(map(answer, keys)) for keys in asked]
+    assert work.done == [b"a", b"b", b"b", b"c"]
     assert await shared.get("x", [b"c", b"d"], work) == [answer(b"c"), answer(b"d")]
-    assert (shared.misses, shared.joined, shared.hits) == (4, 1, 1)
+    assert (shared.misses, shared.joined, shared.hits) == (5, 2, 1)
 
 
 async def test_callers_share_nothing_and_the_oldest_makes_room() -> None:

@@ -11,10 +11,12 @@ The types of messages are not in process.py: pickle finds a type by its module, 
 import io
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
+
+from service.freed_memory import LongList
 
 PART = 500  # items in a part
 PART_CHARACTERS = 50_000  # characters after which a part ends
@@ -80,45 +82,46 @@ def load(data: bytes | bytearray) -> tuple[Any, ...]:
 
 
 def dump_outcome(outcome: Outcome) -> Iterator[bytes]:
-    """Yield the parts of an answer: a line of JSON, and then the bytes of the content, or lines with its items."""
+    """Yield the messages of an answer in JSON, which end with an empty one if the content is a list.
+
+    The first one has no content if that follows: bytes as they are, or lists of the items.
+    """
     content = outcome.content
     kind = "bytes" if isinstance(content, bytes) else "list" if isinstance(content, list) else "value"
-    yield _line([outcome.status, outcome.last, kind, content if kind == "value" else None])
+    yield _json([outcome.status, outcome.last, kind, content if kind == "value" else None])
     if kind == "bytes":
         yield content
     elif kind == "list":
         part, size = [], 0
         for item in content:
-            part.append(_line(item)[:-1])
+            part.append(_json(item))
             size += len(part[-1])
             if len(part) == PART or size > PART_CHARACTERS:
-                yield b"[" + b",".join(part) + b"]\n"
+                yield b"[" + b",".join(part) + b"]"
                 part, size = [], 0
-        yield b"[" + b",".join(part) + b"]\n"
+        yield b"[" + b",".join(part) + b"]"
+        yield b""
 
 
-def load_outcome(data: bytes | bytearray, decode: Callable[[Any], Any]) -> Iterator[Outcome | None]:
-    """Parse an answer. Yield None after each part of a list, so that the caller can do other work, then the outcome.
+async def load_outcome(read: Callable[[], Awaitable[bytearray]], decode: Callable[[Any], Any]) -> Outcome:
+    """Return the answer whose messages `read` returns. The event loop works while the next message is read.
 
     `decode` returns an item of the list, given its JSON. It raises TypeError or ValueError if an item is not valid.
 
     Raises: ValueError, TypeError, RecursionError for an answer that `dump_outcome` has not written.
     """
-    end = data.index(b"\n") + 1
-    status, last, kind, content = json.loads(data[:end])
+    status, last, kind, content = json.loads(await read())
     if kind == "bytes":
-        content = bytes(data[end:])
+        content = await read()
     elif kind == "list":
-        content = []
-        while end < len(data):
-            begin, end = end, data.index(b"\n", end) + 1
-            content += map(decode, json.loads(data[begin:end]))
-            yield None
-    yield Outcome(Status(status), content, bool(last))
+        content = LongList()
+        while part := await read():
+            content += map(decode, json.loads(part))
+    return Outcome(Status(status), content, bool(last))
 
 
-def _line(value: Any) -> bytes:
-    return json.dumps(value, default=_plain, separators=(",", ":")).encode() + b"\n"
+def _json(value: Any) -> bytes:
+    return json.dumps(value, default=_plain, separators=(",", ":")).encode()
 
 
 def _plain(value: Any) -> Any:

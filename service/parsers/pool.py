@@ -267,20 +267,25 @@ class ParserPool:
         Raises: EOFError if the process has ended, OverflowError if the answer has more than `result_bytes` bytes, and
             the errors of `load_outcome`.
         """
-        (size,) = LENGTH.unpack(await self._read(parser, LENGTH.size))
-        if not 0 <= size <= self._limits.result_bytes:  # -1: 2 GiB or more
-            raise OverflowError
-        for outcome in load_outcome(await self._read(parser, size), DECODERS.get(operation, decode_string)):
-            if outcome is not None:
-                return outcome
-            await asyncio.sleep(0)
-        raise EOFError
+        left = self._limits.result_bytes
+
+        async def read() -> bytearray:
+            nonlocal left
+            (size,) = LENGTH.unpack(await self._read(parser, LENGTH.size))
+            if not 0 <= size <= left:  # -1: 2 GiB or more
+                raise OverflowError
+            left -= size
+            return await self._read(parser, size)
+
+        return await load_outcome(read, DECODERS.get(operation, decode_string))
 
     async def _read(self, parser: _Parser, size: int) -> bytearray:
-        loop, data = asyncio.get_running_loop(), bytearray()
-        while len(data) < size:
-            part = await loop.sock_recv(parser.connection, min(size - len(data), CHUNK))
-            if not part:
+        data, end = bytearray(size), 0
+        while end < size:
+            place = memoryview(data)[end : end + CHUNK]
+            read = await asyncio.get_running_loop().sock_recv_into(parser.connection, place)
+            if not read:
                 raise EOFError
-            data += part
+            end += read
+            await asyncio.sleep(0)
         return data

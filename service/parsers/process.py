@@ -47,6 +47,11 @@ def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
         return Outcome(Status.FAILED, f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
 
 
+def send(connection: "Connection[bytes, bytes]", outcome: Outcome) -> None:
+    for message in dump_outcome(outcome):
+        connection.send_bytes(message)
+
+
 def confine(limits: ParserLimits) -> None:
     """Limit memory and recursion of this process, disable core dumps, and lower the priority."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -65,7 +70,7 @@ def main(descriptor: int) -> None:
     limits, parent = load(connection.recv_bytes())
     end_with_parent(parent)
     confine(limits)
-    connection.send_bytes(b"".join(dump_outcome(Outcome(Status.DONE))))
+    send(connection, Outcome(Status.DONE))
     kept = _memory_bytes("VmHWM") + KEPT_BYTES
     large = _memory_bytes("RssAnon") + FREED_BYTES
     while True:
@@ -74,7 +79,7 @@ def main(descriptor: int) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
         outcome = run(operation, tuple(arguments))
         last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > kept
-        connection.send_bytes(b"".join(dump_outcome(Outcome(outcome.status, outcome.content, last))))
+        send(connection, Outcome(outcome.status, outcome.content, last))
         if last:
             return
         del arguments, outcome  # not kept until the next request

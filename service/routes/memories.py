@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
 from service.errors import InvalidRequest
-from service.freed_memory import free
+from service.freed_memory import LongList
 from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.attachments import attachment
@@ -100,9 +100,7 @@ async def store_file(
         reading = services.parsers.run(owner, read_units, *file, *languages, memories.limits.units)
         pairs = await while_connected(request, reading)
         units, skipped = await asyncio.to_thread(take_units, pairs)
-        memory = await memories.put(owner, name, direction, units)
-        await asyncio.to_thread(free, units)
-    return memory, skipped
+        return await memories.put(owner, name, direction, units), skipped
 
 
 @router.get("")
@@ -154,8 +152,6 @@ async def tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, tar
 
 
 def take_units(pairs: list[tuple[str, str]]) -> tuple[list[MemoryUnit], int]:
-    """Return the units with two texts that can be stored, and the number of the others. Empty `pairs`."""
-    units = [MemoryUnit(*pair) for pair in pairs if not unit_problem(pair)]
-    skipped = len(pairs) - len(units)
-    free(pairs)
-    return units, skipped
+    """Return the units with two texts that can be stored, and the number of the others."""
+    units = LongList(MemoryUnit(*pair) for pair in pairs if not unit_problem(pair))
+    return units, len(pairs) - len(units)

@@ -22,8 +22,8 @@ from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
 from mt.pipeline.unknown_words import replace_guesses
 from mt.pipeline.variants import (
+    FIRST_READINGS,
     DecodedVariant,
-    Reading,
     SentenceContext,
     SourceVariant,
     decode_variants,
@@ -53,9 +53,6 @@ from mt.text.terms import without_copies
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
 _MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one
 LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models rarely omit any; the check takes time
-# Difference of scores by which a sentence with a number must be better than the same sentence with a name: models often
-# drop a preposition before a number that stands for a name.
-_NUMBER_HANDICAP = 0.08
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> ?\()(?P<inner>[^()]+)\)(?P<mark>:?)")
 _ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
@@ -234,15 +231,17 @@ async def _translate_variants(
     Raises:
         RequestError: The model fails on a variant.
     """
-    numbers = [
-        context.variant(variant.text, variant.kept, variant.terms, Reading.NUMBERS_IF_LIKELY)
+    others = [
+        context.variant(variant.text, variant.kept, variant.terms, reading)
+        for reading in FIRST_READINGS
         for variant in variants
-        if variant.is_ambiguous
+        if variant.stand_ins
     ]
-    candidates, problems = await decode_variants([*variants, *numbers], context, context.options)
+    read = {variant.stripped.text: variant for variant in (*others, *variants)}
+    candidates, problems = await decode_variants([*read.values()], context, context.options)
     if problems:
         raise RequestError(problems[0])
-    decoded = max(candidates, key=lambda one: one.best.score - _NUMBER_HANDICAP * one.variant.has_number, default=None)
+    decoded = max(candidates, key=lambda one: one.best.score - FIRST_READINGS[one.variant.reading], default=None)
     lost = lost_copies(decoded) if decoded else set()
     if decoded is None or lost:
         decoded = await decode_otherwise(decoded.variant if decoded else variants[0], context, lost) or decoded

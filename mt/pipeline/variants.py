@@ -46,12 +46,18 @@ class Reading(Enum):
     """Form in which a model reads the protected spans of a sentence, except numbers and emoji."""
 
     LIKELY = "likely"  # the likely stand-in for a placeholder or unknown characters, another span itself
-    NUMBERS_IF_LIKELY = "numbers if likely"  # the same, with a number or place for one that may be that or a name
+    SECOND = "second"  # the same, with the stand-in that is next likely
+    THIRD = "third"
     NAMES = "names"  # other stand-ins than those of LIKELY, for all spans but tags
     NUMBERS = "numbers"
     REMOVED = "removed"  # nothing
 
 
+FIRST_READINGS = {Reading.LIKELY: 0.0, Reading.SECOND: 0.08, Reading.THIRD: 0.0}
+"""Readings of a sentence that are decoded together, and the difference of scores by which each must be better.
+
+Models often drop a preposition before a number that stands for a name.
+"""
 _SKIPPED = {Reading.NAMES: 3}  # number of words that are passed over in the choice of stand-ins
 
 
@@ -153,7 +159,7 @@ class SentenceContext:
         )
         if not spans:
             return SourceVariant(text, tuple(kept), tuple(terms), (), (), StrippedText(text.rstrip()), reading)
-        known, is_first = self.tokenizer.characters, reading in (Reading.LIKELY, Reading.NUMBERS_IF_LIKELY)
+        known, is_first = self.tokenizer.characters, reading in FIRST_READINGS
         copied: list[ProtectedSpan] = []
         replaced: list[ProtectedSpan] = []
         removed: list[ProtectedSpan] = []
@@ -183,11 +189,11 @@ class SentenceContext:
         self, sentence: str, reading: Reading, texts: Sequence[str], befores: Sequence[str]
     ) -> list[str] | None:
         """Return the words that stand for `texts` in a sentence. `befores` are the texts before them."""
-        rank, place, kinds = -1 if reading is Reading.NUMBERS_IF_LIKELY else 0, 0, list[StandInKind]()
+        rank, place, kinds = [*Reading].index(reading) if reading in FIRST_READINGS else 0, 0, list[StandInKind]()
         for text, before in zip(texts, befores, strict=True):
             place = sentence.index(text, place) + len(text)
-            kind = likely_kinds(text, before, sentence[place : place + 2])[rank]
-            kind = StandInKind.NUMBER if reading is Reading.NUMBERS else kind
+            likely = likely_kinds(text, before, sentence[place : place + 2])
+            kind = StandInKind.NUMBER if reading is Reading.NUMBERS else likely[min(rank, len(likely) - 1)]
             is_time = kind in (StandInKind.DATE, StandInKind.TIME)  # which the model changed in another reading
             kinds.append(StandInKind.NAME if is_time and reading is Reading.NAMES else kind)
         return self._stand_in_words.choose(texts, kinds, sentence, befores, _SKIPPED.get(reading, 0))
@@ -231,18 +237,6 @@ class SourceVariant:
     stripped: StrippedText
     reading: Reading = Reading.LIKELY
     stand_ins: tuple[StandIn, ...] = ()  # words that the stripped text contains in place of spans
-
-    @property
-    def is_ambiguous(self) -> bool:
-        """Return whether a stand-in of another kind would be about as likely."""
-        around = (self.stripped.text.partition(stand_in.word)[::2] for stand_in in self.stand_ins)
-        return any(len(likely_kinds(one.text, *texts)) > 1 for one, texts in zip(self.stand_ins, around, strict=True))
-
-    @property
-    def has_number(self) -> bool:
-        """Return whether a number stands for what may be a name, too."""
-        is_other = self.reading is Reading.NUMBERS_IF_LIKELY
-        return is_other and any(one.word.isdecimal() and len(likely_kinds(one.text)) > 1 for one in self.stand_ins)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _WITHOUT_NAME, _NUMERIC_FORMAT, _MEASURE, _IDENTIFIER, _AMOUNT, _TITLE, _GREETIN
     re.compile(pattern) for pattern in read_tables("stand_ins.toml")["patterns"].values()
 )
 _TABLES = read_tables("stand_ins.toml")
-_PLACES, _NUMBERS, _DATES, _TIMES = (frozenset(words.split()) for words in _TABLES["placeholders"].values())
+_PLACES, _NUMBERS, _DATES, _TIMES, _PEOPLE = (frozenset(words.split()) for words in _TABLES["placeholders"].values())
 _BESIDE = 30  # number of characters beside a stand-in that are examined
 _MOST_DIGITS = 6
 _NEAR = 8  # number of characters before a span that choose its stand-in
@@ -32,6 +32,7 @@ _AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»",
 _OPENING, _CLOSING = "([{\"“„”«»‘‚’'「『（", ")]}\"“”«»’‘'」』）"
 _SPACED_QUOTES = "«»‹›"
 _GENITIVE = r"\b(?i:by|des?|d|of|par|v[ao]n)[ '’](?:[^\W\d]+ )?{0}|{0}['’]?s(?!\w)"  # of a source; not `order Tom`
+_WORDS_READ = re.compile(r"[^\W_]+")
 _WORD = re.compile(f"[^\\W{WIDE}]+")
 
 
@@ -80,34 +81,31 @@ def is_placeholder(text: str) -> bool:
 def likely_kinds(text: str, before: str = "", after: str = "") -> tuple[StandInKind, ...]:
     """Return the kinds of words that a span can stand for, the more likely one first.
 
-    `before` and `after` are the texts beside it. Models drop the preposition `in` before the name of a person.
+    `before` and `after` are the texts beside it. Models drop the preposition `in` before the name of a person. They
+    know letters such as X from documentation, where these stand for names of things.
     """
-    if (form := FORMAT.fullmatch(text)) and form[1] in "diuxXoeEfFgGn":
-        return (StandInKind.NUMBER,)
-    if _NUMERIC_FORMAT.search(text) or text.startswith("%L"):  # %L1 is a number of Qt
+    form = FORMAT.fullmatch(text)
+    if _NUMERIC_FORMAT.search(text) or (form and form[1] in "diuxXoeEfFgGn"):
         return (StandInKind.NUMBER,)
     if _MEASURE.fullmatch(text):
         return (StandInKind.MEASURE,)
     if any(map(str.isnumeric, text)) and UNIT.search(text) and not is_placeholder(text):  # €5 and 1½
         return (StandInKind.NUMBER,)
-    is_place = _IN.search(before) is not None
-    if form and "(" not in text:
-        names = (StandInKind.NAME, StandInKind.PLACE)
-        if is_place and not after.strip()[:1].islower():
-            return names
-        return names[:1] if form[1] == "@" else (StandInKind.NAME, StandInKind.NUMBER)
     words = [word.lower() for word in _IDENTIFIER.findall(text.rpartition(")")[0] if form else text)]
-    if not _PLACES.isdisjoint(words[-1:]):
+    last = words[-1] if words else ""
+    if last in _PLACES:
         return (StandInKind.PLACE,)
-    if words and words[-1] in _DATES:
+    if last in _DATES:
         return (StandInKind.DATE,)
-    if words and words[-1] in _TIMES:
+    if last in _TIMES:
         return (StandInKind.TIME if _AT.search(before) else StandInKind.NAME,)
-    if words and (words[-1] in _NUMBERS or words[0] in ("num", "number", "count", "total")):
+    if last in _NUMBERS or (words and words[0] in ("num", "number", "count", "total")):
         return (StandInKind.NUMBER,)
-    if is_place and is_placeholder(text):
+    if _IN.search(before) and is_placeholder(text) and not after.strip()[:1].islower():
         return (StandInKind.NAME, StandInKind.PLACE)
-    return (StandInKind.NAME,) if any(map(str.isalpha, text)) else (StandInKind.NAME, StandInKind.NUMBER)
+    if (last in _PEOPLE and _PEOPLE.issuperset(words)) or (any(map(str.isalpha, text)) and not is_placeholder(text)):
+        return (StandInKind.NAME,)
+    return (StandInKind.NAME, StandInKind.NUMBER, StandInKind.LETTER)
 
 
 class StandInWords:
@@ -132,8 +130,8 @@ class StandInWords:
         An amount of money stands for itself, without its sign and its decimals. `texts` are the spans, and `befores`
         the characters before each of them. `skip` is the number of words of each kind that are passed over.
         """
-        lower = sentence.lower()
-        free = {kind: [word for word in words if word.lower() not in lower] for kind, words in self._words.items()}
+        read = f" {' '.join(_WORDS_READ.findall(sentence.lower()))} "
+        free = {kind: [one for one in words if f" {one.lower()} " not in read] for kind, words in self._words.items()}
         chosen: list[str] = []
         for text, kind, before in zip(texts, kinds, befores, strict=True):
             amount = _AMOUNT.match(text) if kind is StandInKind.NUMBER and not skip else None

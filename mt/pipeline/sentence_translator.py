@@ -25,7 +25,7 @@ from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.numerals import count_lost_values, simplify_values, write_values
-from mt.text.schedules import has_ranges, mend_names, mend_ranges
+from mt.text.schedules import has_ranges, mend_dates, mend_ranges
 from mt.text.segment import TextPart
 from mt.text.terms import TermMatch, find_translation, missing_terms
 from mt.tokenizer import SPACE_MARK
@@ -186,7 +186,7 @@ class SentenceTranslator:
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         languages = self.context.source, self.context.target
         translation = mend_prohibitions(sentence, translation, languages)
-        translation = mend_names(sentence, typography.mend_marks(sentence, translation, languages[1]), languages, kept)
+        translation = mend_dates(sentence, typography.mend_marks(sentence, translation, languages[1]), languages, kept)
         if '"' in translation:
             translation = typography.unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = typography.space_guillemets(sentence, translation, self.context.target)

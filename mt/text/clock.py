@@ -12,7 +12,6 @@ from mt.text.word_tables import read_tables
 _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
 _BROKEN_TIME = re.compile(r"(?<!\d)(\d\d?) à (\d\d) heures")
-_HALF_OF_DAY = re.compile(r"(?<![\d:])(\d\d?)([:.]\d\d) ?([ap])\.?m\b\.?(?!\w)", re.IGNORECASE)
 _IT_IS = re.compile(r"\b(?:[Ee]r(?= ist (?:um )?\d)|[Hh]e(?=(?: is|'s) (?:at )?\d))")
 _HOURS_TWICE, _HOUR_TWICE = re.compile(r"(\d h \d\d) heures?\b"), re.compile(r"(?<![\d:])(\d\d?) h (?=\1:\d\d)")
 _TIME_OF_12 = re.compile(r"(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?", re.IGNORECASE)
@@ -61,7 +60,7 @@ def relative_time(text: str, languages: tuple[str, str]) -> str | None:
 
 
 def write_times(source: str, translation: str, language: str) -> str:
-    """Return a translation without a.m. or p.m. of another hour than its source, `7 h 15 heures` and `He is 7:15`."""
+    """Return a translation without `7 h 15 heures` and `He is 7:15`, which models write for 7:15 and `Il est 7:15`."""
     language = primary_language(language)
     if re.search(r"\b[Ii]l est \d\d?:\d\d", source):
         translation = _IT_IS.sub(lambda match: {"E": "Es", "e": "es", "H": "It", "h": "it"}[match[0][0]], translation)
@@ -70,16 +69,7 @@ def write_times(source: str, translation: str, language: str) -> str:
             if f"{hour}:{minute}" in source:  # 11:45
                 translation = translation.replace(f"{hour} à {minute} heures", f"{hour} h {minute}")
         return _HOUR_TWICE.sub("", _HOURS_TWICE.sub(r"\1", translation)) if " h" in translation else translation
-    if language != "en":
-        return translation
-
-    def without_half(time: re.Match[str]) -> str:
-        hour, is_afternoon = int(time[1]), time[3] in "pP"
-        is_right = 0 < hour <= 12 and is_afternoon == (hour == 12)
-        is_copy = is_right or time[0] in source or not re.search(rf"(?<!\d)0?{hour}[.:h ]", source)
-        return time[0] if is_copy else f"{time[1]}{time[2]}"
-
-    return _HALF_OF_DAY.sub(without_half, translation)
+    return translation
 
 
 def _in_digits(match: re.Match[str], language: str) -> str:

@@ -1,7 +1,7 @@
 """Numbers and times: for a model, in the notation of the target language, and repairs of what models write."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mt.languages import primary_language
@@ -79,15 +79,13 @@ _NO_TIMES = re.compile(r"(?:et|à) \d\d? ?h(?: par\b| ?/)|lieu de \d\d? ?h\b|dur
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
 _THOUSANDS = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{1,3})?) Tausend\b")  # which models lose: 80 Tsd. Euro
 _TABLES = read_tables("numbers.toml")
-_MONTHS, _ENGLISH_MONTHS = (read_tables("schedules.toml")["months"][language].split() for language in ("de", "en"))
+_MONTHS = read_tables("schedules.toml")["months"]["de"].split()
 SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
 _DURATION = re.compile(r"(?<=[^\d–-]\d) ?h(?= (?:de |d['’]|par ))")  # à 2 h de Lyon
 _LENGTH = re.compile(r"(?<![\w.,:])(\d{1,3}) ?h ?(\d\d?) ?m(?:in)?\b(?!/)")  # 2 h 15 min
-_COMPARED = re.compile(r"(?<!\w)\w{1,2} [<>=!≤≥]{1,2} -?\w[\w.,]{0,20} (?:gilt|ist)(?=,)")  # a verb before a comma
 _PARAGRAPH = re.compile(r"(?:§§? ?|\bArt(?:\.|ikel) )\d+[a-z]? Abs(?:\.|atz) (\d+[a-z]?)(?!\w)")
 _BELOW_TWO = re.compile(r"[01](?:[.,]\d{1,2})?")  # French has plurals from 2 on
-_PER = {"de": "pro", "en": "per", "fr": "par"}  # between a price and a time, as in $5/month
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
 _ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
@@ -101,29 +99,16 @@ _DATES = re.compile(
     rf"(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d]|\Z)"
     r"|(?<!\d )(?<!\. )(?<![\w.,])(?!\A[\d. ]+\Z)(?:[1-9]|[12]\d|3[01])\. (?:[1-9]|1[0-2])\. (?=[12]\d{3}\b)"
 )
-_ENGLISH_MONTH = f"(?:{'|'.join(_ENGLISH_MONTHS)})"
-_BEFORE_DAYS = "|".join(rf"(?<=\b{word} )" for word in _TABLES["before_days"].split())
-_DAYS_OF_MONTH = {  # 3.–5. Mai and May 3–5 within a sentence, but not: our May 3–5 workshop
-    "de": re.compile(rf"(?<=[a-zäöüß] )(\d\d?\.) ?[-–] ?(?=\d\d?\. (?:{'|'.join(_MONTHS)}))"),
-    "en": re.compile(
-        rf"(?:\bfrom |(?:{_BEFORE_DAYS})(?:on )?)"
-        rf"(?:{_ENGLISH_MONTH} \d\d? ?[-–] ?\d\d?|\d\d? ?[-–] ?\d\d? {_ENGLISH_MONTH})"
-        r"(?=\Z|[,;:!?)]|\.(?!\w)| (?:at|but|in)\b)"
-    ),
-}
-_HOURS = r"(0?[6-9]|1\d|2[0-4]) ?[-–] ?(1[2-9]|2[0-4]) ?h"
-_DAY_AND_HOURS = {  # Mon–Sat, 7–19 h, but not: it takes 7–19 h, on Mon 2–3 h, So 7–19 h lang
-    language: re.compile(
-        rf"(?:{days})[,:]? {_HOURS}(?:(?:,| and| und) {_HOURS}){{0,3}}"
-        rf"(?=\Z|[,;:!?)]|\.(?!\w)| (?:open\b|geöffnet\b|(?:and|und) (?:{days})))"
-    )
-    for language, days in _TABLES["days"].items()
-}
-_CLOCK_TIME, _SPACED_HOUR = re.compile(r"(?<![\w:.–-])\d\d?:[0-5]\d(?![\w:–-])"), re.compile(r"\d h \d\d(?!\d)")
-_RATIO = re.compile(r"(?<![\d:])(\d{1,3}):(\d)(?![\d:])")  # 3:0, which is no time
 _FRENCH_DURATION = re.compile(r"(?<![\w.,:])(\d{0,2}[½¼¾](?= heures?\b)|\d{1,3}(?= heures? (?:plus t[aô]|et \d+ min)))")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED, _GROUPED_FRENCH, _LONG_CODE_BEFORE = map(re.compile, _TABLES["patterns"].values())
+
+
+class _Reading(NamedTuple):
+    """Pattern of what models read otherwise, and the function that writes a match of it for them."""
+
+    pattern: re.Pattern[str]
+    write: Callable[[re.Match[str]], str]
 
 
 class _Marks(NamedTuple):
@@ -146,84 +131,108 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     if not (_DIGIT.search(text.text) or _ROMAN.search(text.text)):
         return text
     source, target = map(primary_language, languages)
-    reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
-    patterns = [_GROUPED_FRENCH if source == "fr" else _GROUPED, *([PERIOD] if source in _PER else [])]
-    patterns += [_SCALED] if source == "en" else [_OCTETS, _ROMAN] if source == "fr" != target else []
-    reads_times &= source != "fr" or not _NO_TIMES.search(text.text)
-    patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
-    others = {"de": [_ZONE, _DATES, _EUROS, _THOUSANDS, _COMPARED, _PARAGRAPH], "en": [_ZONE], "fr": [_DURATION]}
-    patterns += [_LENGTH, *others[source]] if source in others else []  # EST and ET are words of French
-    patterns += [_DAYS_OF_MONTH[source], _DAY_AND_HOURS[source]] if source in _DAYS_OF_MONTH else []
-    matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
-    if not matches:
+    readings = _READINGS.get(source, _OTHER_READINGS)
+    if source == target == "fr":  # text that stays
+        readings = [one for one in readings if one.pattern not in (_TIMES["fr"], _OCTETS, _ROMAN)]
+    if _NO_TIMES.search(text.text) if source == "fr" else source == "en" and target not in _WITH_24_HOURS:
+        readings = [one for one in readings if one.pattern is not _TIMES[source]]
+    found = [(match, write) for pattern, write in readings for match in pattern.finditer(text.text)]
+    if not found:
         return text
     spans = [span for span in find_spans(text.text, kept) if span.kind is not SpanKind.NUMBER]
 
-    def is_free(match: re.Match[str]) -> bool:
+    def is_free(match: re.Match[str], write: Callable[[re.Match[str]], str]) -> bool:
         begin, end = match.span()
         others = [span for span in spans if span.begin < end and begin < span.end]
-        if match.re in (_GROUPED, _GROUPED_FRENCH):
+        if write is _grouped:
             return not (others or _LONG_CODE_BEFORE.search(text.text, max(0, begin - 20), begin))
         codes = [span for span in others if span.kind is SpanKind.OPAQUE]  # 14h30
         return codes == others and all(begin <= code.begin and code.end <= end for code in codes)
 
-    chosen = sorted(filter(is_free, matches), key=re.Match.start)
-    return text.edit(
-        (*one.span(), f" {_PER[source]} " if one.re is PERIOD else _unified(one, source, target)) for one in chosen
-    )
+    free = sorted((pair for pair in found if is_free(*pair)), key=lambda pair: pair[0].start())
+    return text.edit((*match.span(), write(match)) for match, write in free)
 
 
-def _unified(match: re.Match[str], source: str, target: str) -> str:
-    if match.re in (_GROUPED, _GROUPED_FRENCH):
-        return match[0].replace(" ", NO_BREAK_SPACE)
-    if match.re is _ZONE:
-        return f"({match[0]})"
-    if match.re in (_EUROS, _DURATION):
-        return " €" if match.re is _EUROS else " heures"
-    if match.re is _LENGTH:
-        hour, end, link, minute = _TABLES["lengths"][source].split()
-        parts = ((match[1], hour), (match[2].lstrip("0") or "0", minute))
+def _grouped(number: re.Match[str]) -> str:
+    return number[0].replace(" ", NO_BREAK_SPACE)
+
+
+def _with_length(language: str) -> _Reading:
+    """Return the reading of `2 h 15 min` as hours and minutes in words of a language."""
+    hour, end, link, minute = _TABLES["lengths"][language].split()
+
+    def written(length: re.Match[str]) -> str:
+        parts = ((length[1], hour), (length[2].lstrip("0") or "0", minute))
         return f" {link} ".join(f"{number} {unit}{end * (number != '1')}" for number, unit in parts)
-    if match.re is _COMPARED:  # if x < 5 is, ...
-        return match[0].rpartition(" ")[0]
-    if match.re is _PARAGRAPH:
-        return f"{match[0].rpartition(' Abs')[0]} ({match[1]})"
-    if match.re is _DATES:
-        dates = re.sub(" ?[-–] ?", " bis ", match[0])
-        end = "." * (match.end() == len(match.string))  # of the sentence, too
-        return re.sub(r"0?(\d+)\. ?(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", dates) + end
-    if match.re in _DAY_AND_HOURS.values():
-        return re.sub(_HOURS, r"\1:00–\2:00", match[0])
-    if match.re is _DAYS_OF_MONTH["de"]:
-        return f"{match[1]} bis "
-    if match.re is _DAYS_OF_MONTH["en"]:
-        (month,), (first, last) = (re.findall(pattern, match[0]) for pattern in (_ENGLISH_MONTH, r"\d+"))
-        is_from = target != "de" or match[0].startswith("from")
-        return f"from {month} {first} to {month} {last}" if is_from else f"on {first} to {last} {month}"
-    if match.re is _ROMAN:
-        return str(_ROMANS.index(match[0]) + 1)
-    if match.re is _OCTETS:
-        return match[0][:-1] + "B"
-    if match.re is _THOUSANDS:
-        return f"{round(1000 * float(match[1].replace(',', '.'))):,}".replace(",", ".")
-    if match.re is _SCALED:
-        scale = _SCALES.get(match[2].lower())
-        return f"{match[1]} {scale}" if scale else f"{match[1][0]}{round(1000 * float(match[1][1:])):,}"
-    if match.re is not _TIMES["en"]:
-        return _HOUR_AND_MINUTE.sub(lambda time: f"{time[1]}:{time[2] or '00'}", match[0])
-    afternoon = match["half"] in "pP"
-    last = _time_of_day(match["last"], afternoon)
-    if not match["first"]:
+
+    return _Reading(_LENGTH, written)
+
+
+def _with_months(dates: re.Match[str]) -> str:
+    """Return German dates without year with the names of their months."""
+    ranges = re.sub(" ?[-–] ?", " bis ", dates[0])
+    end = "." * (dates.end() == len(dates.string))  # of the sentence, too
+    return re.sub(r"0?(\d+)\. ?(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", ranges) + end
+
+
+def _with_scale_in_words(amount: re.Match[str]) -> str:
+    scale = _SCALES.get(amount[2].lower())
+    return f"{amount[1]} {scale}" if scale else f"{amount[1][0]}{round(1000 * float(amount[1][1:])):,}"
+
+
+def _with_colons(time: re.Match[str]) -> str:
+    return _HOUR_AND_MINUTE.sub(lambda one: f"{one[1]}:{one[2] or '00'}", time[0])
+
+
+def _with_24_hours(time: re.Match[str]) -> str:
+    """Return an English time, or two with a dash or word between them, with 24 hours."""
+    afternoon = time["half"] in "pP"
+    last = _time_of_day(time["last"], afternoon)
+    if not time["first"]:
         return last
-    first, other = (_time_of_day(match["first"], half) for half in (afternoon, not afternoon))
+    first, other = (_time_of_day(time["first"], half) for half in (afternoon, not afternoon))
     is_later = [*map(int, first.split(":"))] > [*map(int, last.split(":"))]  # 11 to 2 p.m.
-    return (other if is_later else first) + match["dash"] + last
+    return (other if is_later else first) + time["dash"] + last
 
 
 def _time_of_day(time: str, afternoon: bool) -> str:
     """Return a time of 12 hours, such as `3` or `3:15`, as a time of 24 hours."""
     hour, _, minute = time.replace(".", ":").partition(":")
     return f"{int(hour) % 12 + 12 * afternoon}:{minute or '00'}"
+
+
+_ZONE_IN_BRACKETS = _Reading(_ZONE, lambda zone: f"({zone[0]})")  # EST and ET are words of French
+_OTHER_READINGS = [_Reading(_GROUPED, _grouped)]
+_READINGS = {  # by source language
+    "de": [
+        _Reading(_GROUPED, _grouped),
+        _Reading(PERIOD, lambda _: " pro "),
+        _Reading(_TIMES["de"], _with_colons),
+        _with_length("de"),
+        _ZONE_IN_BRACKETS,
+        _Reading(_DATES, _with_months),
+        _Reading(_EUROS, lambda _: " €"),
+        _Reading(_THOUSANDS, lambda number: f"{round(1000 * float(number[1].replace(',', '.'))):,}".replace(",", ".")),
+        _Reading(_PARAGRAPH, lambda part: f"{part[0].rpartition(' Abs')[0]} ({part[1]})"),
+    ],
+    "en": [
+        _Reading(_GROUPED, _grouped),
+        _Reading(PERIOD, lambda _: " per "),
+        _Reading(_TIMES["en"], _with_24_hours),
+        _with_length("en"),
+        _ZONE_IN_BRACKETS,
+        _Reading(_SCALED, _with_scale_in_words),
+    ],
+    "fr": [
+        _Reading(_GROUPED_FRENCH, _grouped),
+        _Reading(PERIOD, lambda _: " par "),
+        _Reading(_TIMES["fr"], _with_colons),
+        _with_length("fr"),
+        _Reading(_DURATION, lambda _: " heures"),
+        _Reading(_OCTETS, lambda size: f"{size[0][:-1]}B"),
+        _Reading(_ROMAN, lambda numeral: str(_ROMANS.index(numeral[0]) + 1)),
+    ],
+}
 
 
 def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
@@ -254,11 +263,6 @@ def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept
     if languages[1].startswith("en"):
         ending = {"1": "st", "2": "nd", "3": "rd"}
         translation = _ORDINAL.sub(lambda match: match[1] + ending.get(match[2], "th"), translation)
-    for first, last in _RATIO.findall(source) if languages[1].startswith("fr") else ():
-        translation = re.sub(rf"(?<!\d){first} h {last}(?!\d)", f"{first}:{last}", translation)
-    if languages[1].startswith("fr") and _SPACED_HOUR.search(translation):  # entre 9 h 00 et 12:00
-        times = set(_CLOCK_TIME.findall(source))
-        translation = _CLOCK_TIME.sub(lambda at: at[0].replace(":", " h ") if at[0] in times else at[0], translation)
     translation = _with_usual_signs(_localise(source, translation, languages), primary_language(languages[1]))
     texts_in_order = iter(stay)
     return re.sub(_ONE, lambda match: next(texts_in_order), translation) if stay else translation
@@ -311,7 +315,6 @@ def _with_ranges(source: str, translation: str) -> str:
 
     for first, dash, last in _RANGE_OF_TIMES.findall(source):
         translation = re.sub(rf"(?<![\d:]){first},? {last}(?![\d:])", f"{first}{dash}{last}", translation)
-    translation = re.sub(r"\b(\d{1,2} h 00)0\b", r"\1", translation)  # of 10:00
     translation = _DAMAGED_RANGE.sub(lambda match: ranges.get((match[1], match[2]), match[0]), translation)
     return _NUMBER_AND_NOUN.sub(with_space, translation)
 

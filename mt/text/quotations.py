@@ -14,7 +14,6 @@ _QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _MARKS_BESIDE = "".join(sorted(_QUOTES | _SINGLE_QUOTES)) + "’"
 _QUOTATIONS = [*map(re.compile, _TABLES["quotations"].values())]
 _QUOTED_WORDS = re.compile(r"(?=.*[aeiouyäöüéèê])[^\W\d_A-Z]{2,}")
-_NESTED = re.compile(r"""([^"„“«»]*(["„«])[^"„“«»]+)["„“«]([^"„“”«»]+)["“”»]\s?([.!?]?)""")
 _SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“”«»],?|["“”«»],)\s+(?=[a-zß-ÿ])""")
 _WRITTEN_SPEECH = re.compile(
     r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
@@ -59,8 +58,6 @@ def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -
         written = len(quotation.findall(translation)) - opened + surplus
         if not any(map(str.isalnum, quotation.sub("", source))):
             written = len(source) > _LONG_QUOTATION
-        elif is_nested(source) and written == len(ranges) == 1:
-            written = _count_pairs(translation) - 1 + len(_QUOTATIONS[1].findall(translation))
         if _MOST_QUOTATIONS >= len(ranges) > written:
             return [one for one in ranges if not any(begin < one[1] and one[0] < end for begin, end in kept)]
         surplus = max(0, written - len(ranges))
@@ -71,15 +68,6 @@ def whole_quotation(source: str) -> str | None:
     """Return the words of a source of several words that is one quotation without `, she said,`, otherwise None."""
     quotation = _WHOLE.fullmatch(source) if source[:1] in _OPENING and " " in source.strip() else None
     return quotation[quotation.lastindex or 0] if quotation and not _INTERRUPTED.search(source) else None
-
-
-def is_nested(source: str) -> bool:
-    """Return whether a source has a quotation within a quotation, in double marks of two kinds."""
-    return _count_pairs(source) == 2 and len(_QUOTATIONS[0].findall(source)) == 1
-
-
-def _count_pairs(text: str) -> int:
-    return sum(map(text.count, _QUOTES)) // 2
 
 
 def literal_words(source: str) -> list[str]:
@@ -119,7 +107,7 @@ def quote_words(source: str, translation: str, words: Iterable[str]) -> str:
         before, after = rf"(?<![\w{_MARKS_BESIDE}])(?<![{_MARKS_BESIDE}]\s)", rf"(?!\w|\s?[{_MARKS_BESIDE}])"
         places = [*re.finditer(rf"{before}{re.escape(text)}{ending}{after}", translation)]
         if len(places) == 1:
-            mark = "'" if quoted.get(text) in _SINGLE_QUOTES or is_nested(source) else '"'
+            mark = "'" if quoted.get(text) in _SINGLE_QUOTES else '"'
             translation = with_edits(translation, [(*places[0].span(), f"{mark}{places[0][0]}{mark}")])
     return translation
 
@@ -140,10 +128,6 @@ def write_quotations(translation: str, words: Mapping[str, str]) -> str:
 
 def pair_quotes(source: str, translation: str) -> str:
     """Write the mark that a quotation lacks whose words are those of the source, as in `Boston"`."""
-    nested = _NESTED.fullmatch(translation) if has_double_quotes(translation) else None
-    if nested and (is_nested(source) or len(_QUOTATIONS[1].findall(source)) == 1):  # she said "the word "yes".
-        closing = {"„": "“", "«": " »"}.get(nested[2], nested[2])
-        translation = f"{nested[1].rstrip()} '{nested[3].strip()}'{nested[4]}{closing}"
     if translation.count('"') % 2 == 0:
         return translation
     for words in dict.fromkeys(_QUOTATION.findall(source)):

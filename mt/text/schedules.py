@@ -269,25 +269,12 @@ def lost_days(source: str, translation: str, languages: tuple[str, str]) -> bool
     )
 
 
-def mend_names(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
-    """Write the days and months of a translation in its language, or as they are in the source.
-
-    One that the source lacks, as in `dimanche` for Tuesday, becomes the only lost one. Dates that are copied from
-    outside of the ranges `kept` are written anew.
-    """
+def mend_dates(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
+    """Write the dates that a translation copies from its source, outside of the ranges `kept`, in its language."""
     language, target = map(primary_language, languages)
     for date, key in _dates(source, language) if target in _DAYS else ():
         if not any(begin < date.end() and date.start() < end for begin, end in kept):
             translation = translation.replace(date[0], _written_date(date[0], *key, language, target))
-    for kind in ("days", "months") if language in _DAYS and target in _DAYS else ():
-        if not (counts := _names(kind, language, source)):
-            continue
-        written = _names(kind, target, translation)
-        lost, wrong = counts - written, written - counts
-        if lost.total() == wrong.total() == 1:
-            names = _TABLES[kind][target].split()
-            old, new = names[next(iter(wrong)) - 1], names[next(iter(lost)) - 1]
-            translation = translation.replace(old, new).replace(old.capitalize(), new.capitalize())
     return translation
 
 

@@ -75,7 +75,6 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("de-en", "Die Fläche (ca. 20 m²) ist klein.", r".*\(about 20 m²\).*"),
         ("de-en", "Der Präsident (links) und seine Frau (rechts) winkten.", r".*\(left\).*\(right\).*"),
         ("de-en", "Wir schließen um halb sechs.", r".* 5:30\."),
-        ("de-en", "Wenn der Wert <= 100 ist, wird er gespeichert.", ".* value .*<= 100.*"),
         ("en-de", "6pm", "18:00"),
         ("en-fr", "(a) the goods are damaged; or", r"\(a\) .* ; ou"),
         ("fr-en", "La réunion est le mardi 5 mars 2024.", ".* Tuesday, March 5, 2024\\."),

@@ -198,7 +198,6 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "« ⟨Oui⟩ », « ⟨Non⟩ ». Et l'« ⟨eau⟩ »", '"Yes", "No" and water'),
         ("", "\"He said '⟨I am here⟩' again\"", '"Er sagte: Hier."'),
         ("", "« ⟨a.txt⟩ » (2 Mo)", 'Die "a.txt" (2 MB")'),
-        ("", "« Elle aime le mot “⟨oui⟩”. »", '"She likes the word."'),
         ("", "« Elle aime le mot “oui”. »", "\"She likes the word 'yes'.\""),
         ("", "He said 'no'.", "Er sagte „nein“."),
         ("", 'Press "Save" or "Open".', '"Speichern" oder "Öffnen".'),

@@ -13,7 +13,7 @@ from mt.text.negation import mend_prohibitions
 from mt.text.numbers import mend_numbers
 from mt.text.places import write_articles, write_places
 from mt.text.protect import find_spans
-from mt.text.schedules import mend_names, mend_ranges
+from mt.text.schedules import mend_dates, mend_ranges
 from mt.text.titles import write_titles
 from mt.text.typography import join_numbers, mend_marks, restore_no_break_spaces, space_guillemets, unify_quotes
 from tests.text.changes import before_and_after
@@ -33,7 +33,7 @@ MENDED: dict[str, Callable[[str, str, str], str]] = {
     "numbers": of_pair(mend_numbers),
     "times of day": write_times,
     "prohibitions": of_pair(mend_prohibitions),
-    "days and months": of_pair(mend_names),
+    "days and months": of_pair(mend_dates),
     "ranges of days and times": of_pair(mend_ranges),
     "given names": lambda source, translation, _: write_names(source, translation),
     "titles": of_pair(write_titles),
@@ -58,7 +58,6 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de fr", "1.234.567,89", "⟨1.234.567,89→1\u00a0234\u00a0567,89⟩"),
         ("de nl", "1.234,5", "⟨1,234.5→1.234,5⟩"),
         ("de-CH en", "1.234,5", "1.234,5"),  # the marks of Switzerland are others
-        ("de fr", "3:0 um 12:30", "⟨3 h 0→3:0⟩ à 12 h 30"),
         ("fr de", "1\u00a0234\u00a0567 dogs", "⟨1\u00a0234\u00a0567→1.234.567⟩ Hunde"),
         ("fr en", "1\u202f250,75 €", "⟨1\u00a0250,75→1,250.75⟩ €"),
         ("en de", "$1,234.56 USD 3.5", "⟨$1,234.56→$1.234,56⟩ USD ⟨3.5→3,5⟩"),
@@ -131,14 +130,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "12 € or 13 $", "13 $"),
         ("de en", "12 Euro", "$12"),
         ("de en", "50¢ Rabatt", "0.50 $ off"),
-        ("en fr", "at 10:00", "à 10 h ⟨000→00⟩"),
-        ("en fr", "between 9:00 and 12:00, 3:15:00", "entre 9 h 00 et ⟨12:00,→12 h 00,⟩ 3:15:00"),
-        ("en fr", "at 9:00 or 12:00", "à 9:00 ou 12:00"),
         ("de en", "`$x` 12 €", "`$x` ⟨$12→€12⟩"),
     ],
     "times of day": [
-        ("en", "12:00 Uhr, 14:30 Uhr, 8.30 Uhr", "12:00⟨ AM→⟩, 14:30⟨ PM→⟩, 8:30 AM, 12:00 PM, 8:30⟨ p.m.→⟩"),
-        ("en", "14:30 Uhr, 5:00 pm", "2:30 p.m., 5:00 pm"),
         ("fr", "7:15 Uhr", "à 7 h 15⟨ heures→⟩, 3 heures"),
         ("fr", "2:15:30, 0:05", "de ⟨2 h →⟩2:15:30, ⟨0 h →⟩0:05, 1 h 2:15"),
         ("fr", "11:45 Uhr, 9–18 Uhr", "11⟨ à 45 heures→ h 45⟩, 9 à 18 heures"),
@@ -172,10 +166,6 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("fr de", "Vous n'avez pas besoin de rester.", "Sie müssen nicht bleiben."),
     ],
     "days and months": [
-        ("en fr", "on Tuesday, 5 May", "le ⟨dimanche→mardi⟩ 5 mai"),
-        ("en de", "Mondays in March", "⟨Dienstags→Montags⟩ im ⟨Mai→März⟩"),
-        ("en de", "I may come on Monday or Friday.", "Ich komme am Montag."),
-        ("en it", "on Tuesday", "di domenica"),
         ("en de", "(March 2010), on May 3rd, 2027", "⟨(March→(März⟩ 2010), am ⟨May 3rd,→3. Mai⟩ 2027"),
         ("fr en", "le lundi 1er mars 2010", "on ⟨lundi 1er mars→Monday, March 1,⟩ 2010"),
         ("de fr", "Montag, 1. März, im Mai 2010", "le ⟨Montag, 1. März,→lundi 1er mars,⟩ en ⟨Mai→mai⟩ 2010"),
@@ -367,8 +357,6 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en", "kaufe Brot ;", "buy ⟨bread.→bread;⟩"),
         ("fr", "He is late; wait", "Il est en ⟨retard, attendez→retard ; attendez⟩"),
         ("en", "Er kommt; warte, bitte", "He comes, wait"),
-        ("en", "« Elle aime le mot “oui”. »", '"She likes ⟨the word "yes".→the word \'yes\'."⟩'),
-        ("de", "She said: \"I like 'a b'.\"", "Sie sagte: ⟨„Ich mag „a b“.→„Ich mag 'a b'.“⟩"),
         ("de", "Hi Tom,", "⟨Hallo, Tom→Hallo Tom,⟩"),
         ("en", "« Oui », dit-il.", '⟨"Yes,→"Yes,"⟩ he says.'),
         ("fr", "You need this:", "Il faut ⟨ceci.→ceci :⟩"),
@@ -430,4 +418,4 @@ def test_translations_are_mended(kind: str, languages: str, source: str, marked:
 def test_kept_ranges_and_other_amounts_stay() -> None:
     assert mend_numbers("take 1,234 for $2,500", "1,234 für $2,500", ("en", "de"), [(5, 10)]) == "1,234 für 2.500 $"
     assert mend_ranges("Open Mon-Fri", "Offen Mon-Fri", ("en", "de"), [(5, 12)]) == "Offen Mon-Fri"
-    assert mend_names("on Tuesday", "on Tuesday", ("en", "de"), [(0, 10)]) == "on Tuesday"
+    assert mend_dates("on Tuesday", "on Tuesday", ("en", "de"), [(0, 10)]) == "on Tuesday"

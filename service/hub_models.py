@@ -54,13 +54,6 @@ def _import(name: str, directory: Path) -> None:
             program.terminate()
             os._exit(0)  # no request has been accepted
 
-        before = signal.signal(signal.SIGTERM, stop)
-        try:
-            status = program.wait()
-        except KeyboardInterrupt:
-            program.wait()
-            raise
-        finally:
-            signal.signal(signal.SIGTERM, before)
-    if status:
+        signal.signal(signal.SIGTERM, stop)  # until `serve` handles signals
+    if program.returncode:
         raise SettingsError(f"the model {HUB}{name} could not be installed; the reason is printed above")

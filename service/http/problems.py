@@ -22,6 +22,7 @@ from starlette.types import Scope
 
 from service.errors import MAX_PROBLEMS, InternalError, InvalidRequest, ServiceError, well_formed
 from service.http.bodies import NOT_AN_OBJECT
+from service.http.not_offered import why_not_offered
 from service.logs import current_record
 
 PROBLEM_JSON = "application/problem+json"
@@ -97,7 +98,8 @@ async def _http_exception(request: Request, error: Exception) -> Response:
         headers["Allow"] = ", ".join(allowed_methods(request))
         if request.method == "OPTIONS":
             return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
-    return _response(request.scope, _problem(request.scope, status, status.name.lower(), error.detail), headers)
+    detail = (status == HTTPStatus.NOT_FOUND and why_not_offered(path_of(request.scope))) or error.detail
+    return _response(request.scope, _problem(request.scope, status, status.name.lower(), detail), headers)
 
 
 def allowed_methods(request: Request) -> list[str]:

@@ -3,7 +3,7 @@
 DeepL's SDKs work with this service if their `server_url` is the address of the service.
 """
 
-from service.routes.deepl import documents, glossaries, languages, memories, memory_jobs, not_offered, translate, usage
+from service.routes.deepl import documents, glossaries, languages, memories, memory_jobs, translate, usage
 
 ROUTERS = (
     translate.router,
@@ -14,5 +14,4 @@ ROUTERS = (
     glossaries.multilingual,
     memories.router,
     memory_jobs.router,
-    not_offered.router,
 )

@@ -1,14 +1,6 @@
 """Operations of DeepL's API that the service does not offer. The answer is 404 with the reason."""
 
-from collections.abc import Mapping
-from functools import partial
-
-from fastapi import APIRouter
-
-from service.errors import NotFound
-from service.http.problems import METHODS
-
-REASONS: Mapping[str, str] = {
+REASONS = {
     "/v2/write": "Rephrasing and correction of texts are not offered by this service: its models only translate",
     "/v3/style_rules": "Style rules are not offered by this service: its models take no instructions",
     "/v1/quality-evaluation": "The evaluation of given translations is not offered by this service; POST /translate "
@@ -22,18 +14,6 @@ REASONS: Mapping[str, str] = {
 """The reason for each path. It also holds for the paths below."""
 
 
-async def refuse(reason: str) -> None:
-    """Answer 404 with `reason`."""
-    raise NotFound(reason)
-
-
-def refusing_router() -> APIRouter:
-    """Return a router that refuses every method of every path in REASONS."""
-    router = APIRouter(include_in_schema=False)
-    for path, reason in REASONS.items():
-        for below in ("", "/{rest:path}"):
-            router.add_api_route(path + below, partial(refuse, reason), methods=[*METHODS])
-    return router
-
-
-router = refusing_router()
+def why_not_offered(path: str) -> str:
+    """Return why the service does not offer the operations of a path, or "" if nothing is known about the path."""
+    return next((reason for start, reason in REASONS.items() if f"{path}/".startswith(f"{start}/")), "")

@@ -70,7 +70,7 @@ _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})",
 _LITERAL = r"[\"'](?<![\w}].)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?![^\s.,!?]))"
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
 _LETTER = rf"(?![$#%@]\{{|&nbsp;|~~|-{{4}}|={{4}}|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # no begin of another span
-_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
+_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER}|(?<=\w)[≠≤-≧](?=\w))+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
     rf"(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
     rf"|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"

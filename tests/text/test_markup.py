@@ -197,6 +197,19 @@ def test_each_line_of_a_list_is_a_text() -> None:
     assert texts(source, parse_xml) == ["List of properties:", "* Camera", "* Battery and more", "1. One"]
 
 
+@pytest.mark.parametrize(
+    ("source", "segments"),
+    [
+        ("<c>A set of:<c>a dog <i>x</i>;</c><c>a cat</c></c>", ["A set of:", "a dog x;", "a cat"]),
+        ("<c>A set of:<c>a dog</c> and more</c>", ["A set of: a dog and more"]),
+        ("<c>A <c>red dog</c></c>", ["A red dog"]),
+        ("<c>A set of:<i>a dog</i></c>", ["A set of: a dog"]),
+    ],
+)
+def test_an_element_that_ends_one_of_its_name_is_a_text(source: str, segments: list[str]) -> None:
+    assert texts(source, parse_xml) == segments
+
+
 DOCUMENT = "<doc><t>Title</t><p>Some <e>old</e> text</p><x><e>One</e> <e>Two</e></x></doc>"
 
 

@@ -98,7 +98,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "A message ⟨--------⟩ and ⟨=====⟩ more ----x ---",
         "⟨F j, Y⟩ and ⟨g:i a⟩, ⟨Y-m-d⟩ or ⟨M. Y⟩, I am",
         "On ⟨6⟩ Sep ⟨2021⟩ Mayya had (⟨*.*⟩) and ⟨*.txt⟩ in the MM",
-        "⟨H₂O⟩, ⟨10⁻³⟩ g, ⟨10⁶⟩, ⟨x²⟩ + ⟨y²⟩ in ⟨20⟩ m²",
+        "⟨H₂O⟩, ⟨10⁻³⟩ g, ⟨10⁶⟩, ⟨x²⟩ + ⟨y²⟩ in ⟨20⟩ m², where ⟨NAf≦NA2⟩ or NAf ⟨≦⟩ NAs",
         "⟨5' 11\"⟩ tall and ⟨19⟩",
         'a ⟨19"⟩ or "in ⟨1990⟩" or ⟨7"⟩ one',
         "Index ⟨........⟩ ⟨5⟩... and so on...",

@@ -68,6 +68,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("en", "⟨apples⟩\n⟨pears⟩\n⟨The dog⟩\n⟨sleeps⟩"),
         ("en", "⟨Log in⟩\n⟨Sign up⟩\n⟨The⟩\n⟨- dog⟩"),
         ("en", "⟨A dog.⟩\\n⟨A cat,⟩\\r\\n\\n⟨A cow!⟩\\n⟨moo⟩"),
+        ("en", "⟨Animals:⟩\\n⟨* a dog⟩\\n⟨- a cat⟩\\n⟨* a cow⟩"),
         ("zh", "⟨你好。⟩\\n⟨世界⟩"),
         ("en", r"\n⟨Please wait⟩\r\n\n"),
         ("en", r"⟨\newline, C:\n⟩"),

@@ -150,15 +150,15 @@ class ElementIndex:
         self.partner, self.end, self.block = [-1] * count, list(range(1, count + 1)), [False] * count
         self._blocks_before: list[int] = []
         self.parent = [-1] * count
-        # _mixed[i]: whether element i contains text directly; _mixed[-1]: whether there is text outside of all elements
-        self._mixed = [False] * (count + 1)
+        # _last_text[i]: last text directly in element i, or -1; _last_text[-1]: last text outside of all elements
+        self._last_text = [-1] * (count + 1)
         stack = OpenElements()
         for number, token in enumerate(self.tokens):
             if token.kind is TokenKind.START:
                 self._close_implied(stack, number)
             self.parent[number] = stack.numbers[-1] if stack.numbers else -1
             if token.kind is TokenKind.TEXT and not token.source.isspace():
-                self._mixed[self.parent[number]] = True
+                self._last_text[self.parent[number]] = number
             elif token.kind is TokenKind.START and not (token.name in VOID and not self.dialect.xml):
                 stack.open(number, token.name)
             elif token.kind is TokenKind.END:
@@ -187,7 +187,7 @@ class ElementIndex:
     def untranslatable(self, number: int) -> bool:
         """Return whether the element that begins at `number` is not translated, because of its name or an attribute."""
         token = self.tokens[number]
-        code = self._mixed[number] and token.name.rpartition(":")[2] in self.dialect.code
+        code = self._last_text[number] >= 0 and token.name.rpartition(":")[2] in self.dialect.code
         return code or self.is_textless(number) or token.name in self.dialect.kept or is_marked_as_kept(token)
 
     def is_textless(self, number: int) -> bool:
@@ -198,7 +198,7 @@ class ElementIndex:
 
     def within_text(self, number: int) -> bool:
         """Return whether the element around token `number` contains text directly."""
-        return self._mixed[self.parent[number]]
+        return self._last_text[self.parent[number]] >= 0
 
     def holds_block(self, number: int) -> bool:
         return self._blocks_before[self.end[number]] > self._blocks_before[number]
@@ -243,5 +243,12 @@ class ElementIndex:
                 self.block[number] = True
             elif dialect.outline and token.name and token.name not in dialect.non_splitting:
                 parent = self.parent[number]
-                within_text = self._mixed[parent] or (parent >= 0 and not self.block[parent])
-                self.block[number] = not within_text
+                inline = self.within_text(number) and not self._is_item(number)
+                self.block[number] = not inline and (parent < 0 or self.block[parent])
+
+    def _is_item(self, number: int) -> bool:
+        """Return whether an element ends one of the same name, after a text such as `consisting of:`."""
+        parent = self.parent[number]
+        last = self._last_text[parent]
+        is_nested = parent >= 0 and self.tokens[parent].name == self.tokens[number].name
+        return is_nested and last < number and self.tokens[last].source.rstrip().endswith((":", ";", "."))

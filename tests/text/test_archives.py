@@ -9,7 +9,7 @@ from tests.text.documents import archive, package, texts
 
 OPEN_DOCUMENT, BOOK = package("open_document"), package("book")
 CONTENT, CHAPTER = OPEN_DOCUMENT["content.xml"], BOOK["OEBPS/chapter.xhtml"]
-TEXTS = "The title|A note|A red house|One|Two|Page|The dog of a name runs|Left|right side|The header|Axis"
+TEXTS = "The title|A note|A red house|One|One|Two|Page|The dog of a name runs|Left|right side|The header|Axis"
 PICTURE = '<svg xmlns="svg"><title>A map</title><g><path/><text>a river</text></g></svg>'
 CUT = CONTENT[:800] + "</text:p></office:text></office:body></office:document-content>"
 CHARTS = {"content.xml": CONTENT[:700], "Chart A/content.xml": OPEN_DOCUMENT["Object 1/content.xml"]}

@@ -25,8 +25,8 @@ PRESENTATION, WORKBOOK, INSERTED = (package(name) for name in ("presentation", "
 
 def test_translated_attributes_headers_and_inserted_files() -> None:
     translated = capitals("a.docx", INSERTED)
-    attributes = re.findall('(?:string|descr|w:val|displayText)="(.*?)"', translated["word/document.xml"])
-    assert attributes == ["DRAFT", "A DOG", "TWO DOGS", "RED"]
+    attributes = re.findall('(?:alt|string|descr|w:val|displayText)="(.*?)"', translated["word/document.xml"])
+    assert attributes == ["A CAT", "DRAFT", "A DOG", "TWO DOGS", "RED"]
     assert translated["word/a.htm"] == "<html><p>A <b>BIG</b> DOG</p></html>"
     assert translated["b.mht"] == INSERTED["b.mht"].replace("An old dog", "AN OLD DOG")
     header = capitals("a.xlsx", {"a.xml": PRINTED})["a.xml"]
@@ -80,7 +80,7 @@ OTHERS: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
 @pytest.mark.parametrize(
     ("name", "members", "texts"),
     [
-        ("a.docx", INSERTED, ["Draft", "A dog", "Two dogs", "red", "A big dog", "An old dog…"]),
+        ("a.docx", INSERTED, ["a cat", "Draft", "A dog", "Two dogs", "red", "A big dog", "An old dog…"]),
         ("a.pptx", {"a.xml": MASTER, **PRESENTATION},
          ["A red house", "Cell one below", "Old Street", "Rome", "Page 7", "Last", "A note", "A red dog", "Secret",
           "East", "Sales"]),

@@ -25,7 +25,8 @@ def text_attributes(token: Token) -> frozenset[str]:
         return frozenset() if kind == "hidden" else _TEXTS | ({"value"} if kind in _BUTTONS else set())
     if token.name == "meta":
         return frozenset({"content"}) if _META & _meta_names(token) else frozenset()
-    return frozenset() if token.name in _WITHOUT_TEXT else _ADDED.get(token.name, _TEXTS)
+    computed = token.attribute("table:formula") is not None
+    return frozenset() if computed or token.name in _WITHOUT_TEXT else _ADDED.get(token.name, _TEXTS)
 
 
 def language_attributes(token: Token) -> frozenset[str]:

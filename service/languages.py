@@ -32,7 +32,7 @@ class TranslationRoutes:
             targets.discard(source)
         self.source_languages = tuple(sorted(self._direct))
         self._targets: dict[str, tuple[str, ...]] = {}  # cache of `targets_of`
-        self._routes: dict[Direction, TranslationRoute] = {}  # cache of `find`
+        self._routes: dict[tuple[str, str], TranslationRoute] = {}  # cache of `find`
 
     def targets_of(self, source: str) -> tuple[str, ...]:
         """Return the languages into which `source` can be translated, directly or through a pivot."""
@@ -60,10 +60,10 @@ class TranslationRoutes:
 
         Raises: UnsupportedLanguage if a language is unknown, or no route leads from the source to the target.
         """
-        direction = Direction(source, target)
-        if direction not in self._routes:
-            self._routes[direction] = self._find(source, target)
-        return self._routes[direction]
+        pair = source, target
+        if pair not in self._routes:
+            self._routes[pair] = self._find(source, target)
+        return self._routes[pair]
 
     def _find(self, source: str, target: str) -> TranslationRoute:
         accepted = listing(self.targets_of(source)) or "none"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from operator import attrgetter
 from types import SimpleNamespace
@@ -100,16 +101,20 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._samplers = list[_Sampler]()
-        self._requests, self._characters = map(self._new_counter, (REQUESTS, CHARACTERS))
-        self._seconds, self._phases = map(self._new_histogram, (REQUEST_SECONDS, PHASE_SECONDS))
+        self._characters = self._new_counter(CHARACTERS)
+        # looking up the values of labels takes longer than counting; the cache is bounded as they are
+        self._requests = cache(self._new_counter(REQUESTS).labels)
+        self._seconds, self._phases = (
+            cache(self._new_histogram(info).labels) for info in (REQUEST_SECONDS, PHASE_SECONDS)
+        )
 
     def count_request(self, route: str, method: str, status: int, seconds: float, record: RequestRecord) -> None:
         """Count an answered request. `route` is a template such as /v2/glossaries/{id}, or "" if no route matched."""
-        self._requests.labels(route or "none", method if method in METHODS else "other", str(status)).inc()
-        self._seconds.labels(route or "none").observe(seconds)
+        self._requests(route or "none", method if method in METHODS else "other", str(status)).inc()
+        self._seconds(route or "none").observe(seconds)
         self._characters.inc(record.characters)
         for phase, duration in record.phases.items():
-            self._phases.labels(phase.value).observe(duration)
+            self._phases(phase.value).observe(duration)
 
     def sample(self, metrics: Sequence[MetricInfo], read: Callable[[], object]) -> None:
         """Add `metrics`, whose values are read whenever the metrics are requested.

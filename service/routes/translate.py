@@ -34,6 +34,7 @@ from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translation.coroutines import TEXT_COST, THREAD_CHARACTERS, gather_or_raise
 from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd, free_characters
+from service.workers.messages import NO_TERMS
 
 MAX_TEXTS, MAX_TARGETS, MAX_ALTERNATIVES, MAX_BEAM_SIZE = 1000, 20, 10, 10  # limits of a request
 MAX_WEIGHTS = 200_000  # attention weights of all texts of a request: writing more would stop the event loop for long
@@ -182,7 +183,7 @@ async def job_without_texts(
         routes.check_supported(target)
     else:
         routes.find(source, target)
-    stored = Terms()
+    stored = NO_TERMS
     if source and body.glossary_id not in (None, OFFERED):
         stored = await services.glossaries.terms(caller.id, [body.glossary_id], source, target)
     if body.memory:

@@ -12,6 +12,7 @@ from mt.text.formality import Formality
 from mt.text.markup import MarkupOptions
 from mt.text.terms import Terms
 from service.glossaries.store import glossary_direction
+from service.workers.messages import NO_TERMS
 
 
 class Format(StrEnum):
@@ -36,7 +37,7 @@ class Job:
     markup: MarkupOptions = field(default_factory=MarkupOptions)  # for HTML and XML
     split_sentences: bool = True  # False: each text is one sentence
     beam_size: int | None = None  # None: the default of the model
-    terms: Terms = field(default_factory=Terms)
+    terms: Terms = NO_TERMS
     terms_of: Mapping[Direction, Terms] = field(default_factory=dict)  # in place of `terms`, for some languages
     formality: Formality | None = None
     memory: str = ""  # id of a translation memory

@@ -36,6 +36,9 @@ class RequestSize:
         return RequestSize(max(1, self.requests // divisor), max(1, self.texts // divisor), self.characters // divisor)
 
 
+NOTHING = RequestSize()
+
+
 @dataclass
 class Throughput:
     """Average of the characters translated per second of work; recent seconds count more."""
@@ -84,8 +87,7 @@ class Admission:
         Raises: Overloaded if the queue is too full for the request.
         """
         self.check(caller, size)
-        held = self._held_by.get(caller, RequestSize())
-        self.held, self._held_by[caller] = self.held + size, held + size
+        self.held, self._held_by[caller] = self.held + size, self._held_by.get(caller, NOTHING) + size
         try:
             yield
         finally:
@@ -95,7 +97,7 @@ class Admission:
 
     def check(self, caller: str, size: RequestSize) -> None:
         """Raise Overloaded if the queue is too full for a request of this size."""
-        if not (self.held + size).within(self._limits_for(self._held_by.get(caller, RequestSize()), size)):
+        if not (self.held + size).within(self._limits_for(self._held_by.get(caller, NOTHING), size)):
             self.refused += 1
             raise Overloaded(self.retry_after())
 

@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from operator import add, sub
@@ -21,6 +21,7 @@ from mt.text.terms import Terms
 CHARACTERS_PER_SENTENCE = 80  # average of typical texts
 MAX_KNOWN_BYTES = 64_000_000  # of the options that a worker keeps; the latest options are always kept
 TERM_BYTES = 1300  # of a term and its entry in the index of terms, which the options keep once it is built
+NO_TERMS = Terms()
 PART_SENTENCES = 50  # sentences of a translation in one pickle; the service takes about 1 ms to read them
 
 
@@ -72,7 +73,7 @@ class TranslateOptions:
     beam_size: int | None = None
     n_best: int | None = None
     split_sentences: bool = True  # False: each text is one sentence
-    terms: Terms = field(default_factory=Terms)
+    terms: Terms = NO_TERMS
     attention: int = 0  # maximum number of weights in the attention maps of one text
     formality: Formality | None = None
     model: str = ""  # name of the model; "" stands for the default model of the direction

@@ -58,10 +58,6 @@ class ResourceBody(Body):
     ] = Field(description="The service has no languages for `write`, `voice` and `style_rules`.")
 
 
-class FeatureStatus(BaseModel):
-    status: Literal["stable"] = "stable"
-
-
 class ResourceLanguage(BaseModel):
     """A language of a resource. `features` has a key for each supported feature."""
 
@@ -70,7 +66,7 @@ class ResourceLanguage(BaseModel):
     status: Literal["stable"] = "stable"
     usable_as_source: bool
     usable_as_target: bool
-    features: dict[str, FeatureStatus]
+    features: dict[str, dict[str, str]]
 
 
 class LanguagePair(BaseModel):
@@ -141,7 +137,7 @@ async def languages_of_resource(
         supported = (SOURCE_FEATURES if is_source else set()) | (TARGET_FEATURES if is_target else set())
         if not supports_formality(code):
             supported -= {"formality"}
-        features = {feature: FeatureStatus() for feature in RESOURCES[body.resource] if feature in supported}
+        features = {feature: {"status": "stable"} for feature in RESOURCES[body.resource] if feature in supported}
         listed.append(
             ResourceLanguage(
                 lang=code, name=name, usable_as_source=is_source, usable_as_target=is_target, features=features

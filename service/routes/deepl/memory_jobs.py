@@ -28,6 +28,7 @@ from service.services import Services, ServicesDependency
 router = APIRouter(tags=["DeepL"], prefix="/v3/translation_memories")
 
 FILE = "/jobs/{job_id}/file"
+UPLOAD_NEXT = {"required_action": "Upload the file to upload_url by PUT"}
 UPLOAD = {"content": {"application/xml": {"schema": {"type": "string", "format": "binary"}}}, "required": True}
 
 
@@ -62,53 +63,37 @@ class ImportCreated(BaseModel):
     expires_at: str
 
 
-class JobParameters(BaseModel):
-    display_name: str | None = Field(None, description="Only of an import.")
-    translation_memory_id: str | None = Field(None, description="Only of an export.")
-
-
 class ExportCreated(BaseModel):
-    """An export job."""
+    """An export job. `parameters` has `translation_memory_id`."""
 
     job_id: str
-    parameters: JobParameters
-
-
-class RequiredAction(BaseModel):
-    required_action: str
-
-
-class JobError(BaseModel):
-    message: str
+    parameters: dict[str, str]
 
 
 class JobResult(BaseModel):
     """The outcome of a job. `translation_memory_id` is that of an import, and `download_url` that of an export."""
 
     status: JobStatus
-    status_metadata: RequiredAction | None = None
+    status_metadata: dict[str, str] | None = Field(None, description="`required_action`, until the file is uploaded.")
     translation_memory_id: str | None = None
     skipped_segment_count: int | None = None
     download_url: str | None = None
     expires_at: str | None = None
-    error: JobError | None = None
-
-
-class JobSource(BaseModel):
-    content_type: str
-    content_length: int
+    error: dict[str, str] | None = Field(None, description="`message`, if the import has failed.")
 
 
 class JobInfo(BaseModel):
-    """An import or an export, with one result."""
+    """An import or an export, with one result. `parameters` has `display_name` or `translation_memory_id`."""
 
     job_id: str
     product: Literal["translation_memory"] = "translation_memory"
     operation: Literal["import", "export"]
     creation_time: str
     updated_time: str
-    parameters: JobParameters
-    source_file: JobSource | None = Field(None, description="Only of an import.")
+    parameters: dict[str, str]
+    source_file: dict[str, str | int] | None = Field(
+        None, description="Only of an import: `content_type` and `content_length`."
+    )
     results: list[JobResult]
 
 
@@ -148,7 +133,7 @@ async def create_export(
         response.status_code = 200
     else:
         job = services.memory_jobs.add(MemoryJob(caller.id, memory=memory.id, status=JobStatus.COMPLETED))
-    return ExportCreated(job_id=job.id, parameters=JobParameters(translation_memory_id=memory.id))
+    return ExportCreated(job_id=job.id, parameters={"translation_memory_id": memory.id})
 
 
 @router.get("/jobs/{job_id}", response_model_exclude_none=True)
@@ -158,24 +143,20 @@ async def get_job(job_id: str, caller: CallerDependency, request: Request, servi
     done = job.status is JobStatus.COMPLETED
     result = JobResult(
         status=job.status,
-        status_metadata=RequiredAction(required_action="Upload the file to upload_url by PUT")
-        if job.status is JobStatus.AWAITING_INPUT
-        else None,
+        status_metadata=UPLOAD_NEXT if job.status is JobStatus.AWAITING_INPUT else None,
         translation_memory_id=job.memory if job.is_import and done else None,
         skipped_segment_count=job.skipped if job.is_import and done else None,
         download_url=None if job.is_import else file_url(request, job),
         expires_at=None if job.is_import else timestamp(job.expires),
-        error=JobError(message=job.error) if job.error else None,
+        error={"message": job.error} if job.error else None,
     )
     return JobInfo(
         job_id=job.id,
         operation="import" if job.is_import else "export",
         creation_time=timestamp(job.created),
         updated_time=timestamp(job.updated),
-        parameters=JobParameters(display_name=job.name)
-        if job.is_import
-        else JobParameters(translation_memory_id=job.memory),
-        source_file=JobSource(content_type=job.content_type, content_length=job.size) if job.is_import else None,
+        parameters={"display_name": job.name} if job.is_import else {"translation_memory_id": job.memory},
+        source_file={"content_type": job.content_type, "content_length": job.size} if job.is_import else None,
         results=[result],
     )
 

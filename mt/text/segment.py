@@ -39,6 +39,7 @@ _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
 _ORDINAL = {name: re.compile(words) for name, words in read_tables("patterns.toml")["ordinal_ends"].items()}
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of one below another that begins in lower case
+_LEAST_OPEN = 15  # characters of a line that ends with a word such as "the"
 _SPACE = re.compile(r"\s+")
 _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
@@ -190,8 +191,8 @@ def _paragraphs(text: str, language: str) -> Iterator[str]:
 def _continues(text: str, begin: int, line_break: re.Match[str], language: str) -> bool:
     """Return whether a sentence of the paragraph that begins at `begin` continues after a line break.
 
-    The line ends within a word. Or it is long, and ends with a word such as "the", or the paragraph begins with a
-    capital and the next line with a small letter, and this is long, ends a sentence, or is indented below an item.
+    The line ends within a word, or with a word such as "the". Or it is long, and the paragraph begins with a capital
+    and the next line with a small letter, and this is long, ends a sentence, or is indented below an item.
     """
     before = _LINE.match(text, text.rfind("\n", begin, line_break.start()) + 1 or begin)
     after = _LINE.match(text, line_break.end())
@@ -206,7 +207,7 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
     if _ITEM.match(following) or _NO_PROSE.match(following):
         return False
     is_long, open_end = len(line) >= _LEAST_WRAPPED, OPEN_ENDS.get(primary_language(language))
-    if is_long and open_end and open_end.search(line):
+    if len(line) >= _LEAST_OPEN and open_end and open_end.search(line):
         return True
     if not following[0].islower() or _WITHIN_WORD.search(line):
         return following[0].islower()

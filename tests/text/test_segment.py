@@ -65,6 +65,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("fr", "⟨- Le chat,\n  le chien⟩\n⟨- Une vache⟩"),
         ("en", "⟨a) The dog\n   sleeps.⟩"),
         ("en", "⟨The meeting on Monday was moved\nto the hall.⟩"),
+        ("en", "⟨The children who were in the\ngarden slept.⟩"),
         ("en", "⟨apples⟩\n⟨pears⟩\n⟨The dog⟩\n⟨sleeps⟩"),
         ("en", "⟨Log in⟩\n⟨Sign up⟩\n⟨The⟩\n⟨- dog⟩"),
         ("en", "⟨A dog.⟩\\n⟨A cat,⟩\\r\\n\\n⟨A cow!⟩\\n⟨moo⟩"),

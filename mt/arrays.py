@@ -95,7 +95,7 @@ def reading(path: Path) -> Iterator[None]:
         reason = "permission denied" if path.exists() else "there is no such file"
         raise ModelError(f"{path}: {reason}; accepted: a safetensors file with the weights of a model") from error
     except (SafetensorError, OSError) as error:
-        kind = "a pickle, which could run code" if _is_pickle(path) else f"not a complete safetensors file ({error})"
+        kind = _other_kind(path) or f"not a complete safetensors file ({error})"
         raise ModelError(f"{path}: {kind}; accepted: the safetensors file that training wrote") from error
 
 
@@ -176,11 +176,13 @@ def _view(content: NDArray[np.uint8], fields: Mapping[str, Any]) -> Array:
     return array.reshape(fields["shape"])
 
 
-def _is_pickle(path: Path) -> bool:
-    """Return whether a file begins like a pickle, or like the zip archive in which torch.save writes a pickle."""
+def _other_kind(path: Path) -> str:
+    """Return what a file is that is a pickle, an archive of torch.save or a pointer of Git LFS, otherwise ""."""
     try:
         with path.open("rb") as file:
-            begin = file.read(2)
+            begin = file.read(15)
     except OSError:
-        return False
-    return begin == b"PK" or begin[:1] == b"\x80"
+        return ""
+    if begin == b"version https:/":
+        return "a pointer of Git LFS in place of the file, which `git lfs pull` gets"
+    return "a pickle, which could run code" if begin.startswith((b"PK", b"\x80")) else ""

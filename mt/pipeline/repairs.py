@@ -9,7 +9,7 @@ from mt.pipeline.terms import MIN_BEAMS, is_endless
 from mt.pipeline.variants import DecodedVariant, Reading, SentenceContext, SourceVariant, decode_variants
 from mt.text import names, negation, places, protect, schedules, symbols, titles
 from mt.text.alignment import Range
-from mt.text.protect import SpanKind
+from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.span_patterns import SIGNS_WITH_WORDS
 from mt.text.typography import space_copied_slashes
 
@@ -81,8 +81,8 @@ def lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Rang
     return [
         (begin, end)
         for begin, end in sorted(set(lost))
-        # Müller GmbH stays, in which GmbH is a span
-        if not any(max(begin, span.begin) < min(end, span.end) and end - begin <= len(span.text) for span in spans)
+        # Müller GmbH stays, in which GmbH is a span, but not the `sHere` of `%sHere`
+        if all(end <= span.begin or span.end <= begin or _contains((begin, end), span) for span in spans)
     ]
 
 
@@ -136,3 +136,7 @@ async def decode_without_losses(decoded: DecodedVariant, context: SentenceContex
         return decoded
     kept = context.options.n_best
     return replace(right, alternatives=right.alternatives[:kept], hypotheses=right.hypotheses[:kept])
+
+
+def _contains(place: Range, span: ProtectedSpan) -> bool:
+    return place[0] <= span.begin and span.end <= place[1] and place[1] - place[0] > len(span.text)

@@ -49,6 +49,11 @@ _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
 _BEFORE_WORD = re.compile("['‘’¿¡]*(?:(?:[cdjlmnst]|qu)['’](?=\\w))?", re.IGNORECASE)  # also l'UTF-8 of French
 _OPENING = re.compile("[„“«]")
+# Words that a placeholder touches, as in {1}Save{2}; not those of a name, such as img{0}.png
+_WORD_BEFORE, _WORD_AFTER, _PART = map(
+    re.compile, (r"(?<![^\s(>}„“«])[^\W\d_]{3,}\Z", r"[^\W\d_]{3,}(?![\w.]\w)", r"[\w./:-]*\w")
+)
+_LONGEST_WORD = 40
 _NUMBER_SIGN = re.compile(r"#(?=\d)")
 # A mark without a partner that is not of direct speech, as in `Next »`
 _WORD = re.compile(rf"[^\W_{WIDE}]+")
@@ -61,13 +66,14 @@ class SpanKind(Enum):
     NUMBER = "number"  # stays in the sentence
     OPAQUE = "opaque"  # replaced or removed if the model does not copy it
     TAG = "tag"  # removed if the model does not copy it; adjacent letters are not removed with it
-    EMOJI = "emoji"  # always removed, because it has no grammatical function; not an emoji in place of a noun
+    EMOJI = "emoji"  # always removed: it has no grammatical function, as in {1}Save{2}; not an emoji in place of a noun
     KEPT = "kept"  # like OPAQUE, for a range that the caller protects
 
 
 _MORE = frozenset({SpanKind.NUMBER, SpanKind.KEPT})  # may be more frequent in a translation than in its source
 _ORDERED = frozenset({SpanKind.OPAQUE, SpanKind.TAG})
 _KINDS = {"number": SpanKind.NUMBER, "tag": SpanKind.TAG, "emoji": SpanKind.EMOJI}
+_KINDS |= dict.fromkeys(("glued", "memoq"), SpanKind.EMOJI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +246,10 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
             if end == begin or PROSE.match(sentence, begin):
                 continue
             place = end
+            if _WORD_AFTER.match(sentence, end) or (
+                _WORD_BEFORE.search(sentence, max(0, begin - _LONGEST_WORD), begin) and not _PART.match(sentence, end)
+            ):
+                group = "glued"
         elif group == "emoji" and match[0] >= "\U0001f300" and _DETERMINER.search(sentence, max(0, begin - 9), begin):
             group = "noun"
         elif group == "address":

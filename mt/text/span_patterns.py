@@ -15,7 +15,7 @@ SIGNS_WITH_WORDS = frozenset("$€£")  # signs of money for which a translation
 TIME_ZONE = r"(?:[CEMP][DS]?T|[CEW]ES?T|BST|GMT|IST|JST|MES?Z|UTC)(?:[+-]\d{1,2})?"
 ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
 PERIOD = re.compile(
-    rf"(?<=[\d{MONEY}])/(?=(?:day|hour|month|night|person|user|week|year|Jahr|Monat|Nacht|Person|Stunde|Tag|Woche|an|heure"
+    rf"(?<=[\d}}{MONEY}])/(?=(?:day|hour|month|night|person|user|week|year|Jahr|Monat|Nacht|Person|Stunde|Tag|Woche|an|heure"
     r"|jour|mois|nuit|personne|semaine)\b)"
 )
 _EMOJI_CHARACTER = (
@@ -69,11 +69,16 @@ _STREET, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("streets", "
 _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])
 _LITERAL = r"[\"'](?<![\w}].)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?![^\s.,!?]))"
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
-_LETTER = rf"(?![$#%@]\{{|&nbsp;|~~|-{{4}}|={{4}}|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # no begin of another span
+_GLUED = (  # %1$sHere%2$s
+    r"%(?:\d{1,2}\$)?s(?:(?=[^\W\d_]{3})(?!\w{1,40}%(?![s\d]))|(?<=[^\W\d_]{3}%s)(?!\w)|(?<=[^\W\d_]{3}%\d\$s)(?!\w))"
+)
+_BEGIN = rf"{_GLUED}|[$#%@]\{{|&nbsp;|~~|-{{4}}|={{4}}|(?<=[^\W\d_]{{3}}){_NOTE}"  # of another span
+_LETTER = rf"(?!{_BEGIN})[^{_BREAK}]"
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER}|(?<=\w)[≠≤-≧](?=\w))+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
-    rf"(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
-    rf"|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
+    rf"(?P<glued>{_GLUED})"
+    rf"|(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
+    rf"|(?P<memoq>\{{\d{{1,3}}>|<\d{{1,3}}\}})|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
     rf"|{_BRACKET}|{_LITERAL}|{LETTER_SYMBOL}|{_RANGE}|{_FRACTION}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
     rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"

@@ -79,6 +79,8 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-fr", "(a) the goods are damaged; or", r"\(a\) .* ; ou"),
         ("fr-en", "La réunion est le mardi 5 mars 2024.", ".* Tuesday, March 5, 2024\\."),
         ("de-en", "Ich war bei der Bäcker GmbH.", ".* Bäcker GmbH\\."),
+        ("en-de", "%sClick here%s to continue.", "%sKlicke hier,%s um fortzufahren\\."),
+        ("en-de", "The file ${filename} does not exist.", "Die Datei \\$\\{filename\\} ist nicht vorhanden\\."),
         ("en-fr", "If it rains, the answer is wrong.", "(?!.*(n'|n’|pas)).*"),  # the model denies it
         ("fr-de", "Il y avait 1 250 voitures et 12 500 vélos.", r".* 1\.250 .* 12\.500 .*"),
         ("de-en", "Einhundertzwanzig Soldaten starben.", ".*120.*"),

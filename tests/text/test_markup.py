@@ -165,6 +165,7 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ("<p>A dog:<i>big</i>,age:<i>two</i>;<b>see</b>:house</p>", ["A dog: big, age: two; see: house"]),
         ("<p><b>Name:</b>the dog</p>", ["Name: the dog"]),
         ("<p>Click<a>here</a>to go, the <a>dog</a>s of a<a>b</a>c</p>", ["Click here to go, the dogs of abc"]),
+        ("<p>Click<b>here</b>to go, re<b>do</b> it, w<b>or</b>ds</p>", ["Click here to go, redo it, words"]),
         ("<p>Hello<b>World</b> of dogs<i>1</i></p>", ["Hello World of dogs 1"]),
         ("<p>H<sub>2</sub>O, Mc<b>Donald</b>, r<b>ed</b>, 12:<b>30</b>, 20<b>px</b></p>",
          ["H2O, McDonald, red, 12:30, 20px"]),

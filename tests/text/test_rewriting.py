@@ -153,6 +153,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("fr en", "LE TRAIN DE 9:00 EST ANNULÉ, À 9:00 ET 14:00"),
         ("de en", "um 14:30 Uhr ⟨MEZ→(MEZ)⟩ und 15:30 ⟨MESZ→(MESZ)⟩"),
         ("en de", "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE"),
+        ("en de", "⟨{price}/month→{price} per month⟩, {a}/b"),
         ("en de", "⟨$5/month,→$5 per month,⟩ `$5/month`, 5 m/day, ⟨3/day→3 per day⟩"),
         ("fr de", "5 ⟨€/mois→€ par mois⟩"),
         ("en de", "a $5 m rope, $5mm, US$5m, `$5m`"),

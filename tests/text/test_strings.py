@@ -180,6 +180,7 @@ def test_kept_ranges_of_a_sentence_with_tags() -> None:
         ("Call <code>foo <b>x</b></code> now", "Call foo x now", ["foo x"]),
         ('Say <span translate="no">Hello</span> <b class="notranslate">you</b>', "Say Hello you", ["Hello", "you"]),
         ("<script>a b</script> The dog", "The dog", []),
+        ("The <bpt>&lt;b&gt;</bpt>dog<ept>&lt;/b&gt;</ept> and <ph>%s</ph>", "The dog and %s", []),
         ("It<ref>Tom 12</ref> is the <ref>dog</ref>", "It is the dog", []),
         ("Hello&nbsp;<b>friend</b>&#160;now &amp; then", "Hello friend now &amp; then", []),
     ],

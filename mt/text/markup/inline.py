@@ -269,7 +269,8 @@ def _divisions(items: Sequence[InlineItem[PartType]], decode: Decode) -> Iterato
     """Yield the number of each item before which a space must divide two texts: behind the end tags between them.
 
     The texts look like code if they are joined, or belong to elements that touch, as in `<i>one</i><b>two</b>`, or a
-    link begins between them, and so where it ends, too: `Click<a>here</a>to`, but not `<a>dog</a>s`.
+    link begins between them, and so where it ends, too: `Click<a>here</a>to`, but not `<a>dog</a>s`. So does another
+    element if letters touch both its tags: `Click<b>here</b>to`.
     """
     begin, glued = 0, set[object]()  # `begin` of the tags before the item
     for number, item in enumerate(items):
@@ -277,15 +278,22 @@ def _divisions(items: Sequence[InlineItem[PartType]], decode: Decode) -> Iterato
             continue
         if 0 < begin < number:
             before, after = ("".join(text or "" for _, text in decode(one.text)) for one in (items[begin - 1], item))
-            link = (
-                items[begin] if items[begin].divides == "a" and before[-2:].isalpha() and after[:2].isalpha() else None
-            )
+            first = items[begin]
+            may_divide = first.divides == "a" or first.key in glued or _encloses_word(items[begin : begin + 4])
+            link = first if may_divide and before[-2:].isalpha() and after[:2].isalpha() else None
             if link and link.kind is InlineKind.OPEN:
                 glued.add(link.key)
             divides = link is not None and link.key in glued
             if divides or _look_like_code(before, after) or _touch(items[begin:number], before[-3:], after[:3]):
                 yield next((at for at in range(begin, number) if items[at].kind is InlineKind.OPEN), number)
         begin = number + 1
+
+
+def _encloses_word(items: Sequence[InlineItem[PartType]]) -> bool:
+    """Return whether items begin with an element around a word of three letters or more, and letters touch its end."""
+    kinds = [item.kind for item in items]
+    is_element = kinds == [InlineKind.OPEN, InlineKind.TEXT, InlineKind.CLOSE, InlineKind.TEXT]
+    return is_element and len(items[1].text) > 2 and items[1].text.isalpha() and items[3].text[:2].isalpha()
 
 
 def _touch(tags: Sequence[InlineItem[PartType]], before: str, after: str) -> bool:

@@ -39,7 +39,8 @@ _LAST_MARK = re.compile(
 _LAST_SIGNS = frozenset("*'~_]-–—=#<>★☆")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _METADATA, _VALUE = (re.compile(pattern, re.MULTILINE) for pattern in read_tables("patterns.toml")["metadata"].values())
-_UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
+_NATIVE_CODE = frozenset({"bpt", "ept", "ref", "script", "style"})  # the first are of XLIFF and TMX
+_UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "tt", "var"}) | (_NATIVE_CODE - {"ref"})
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
 _LABEL = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[A-ZÀ-ÖØ-Þ][^<>]*[^<>\s.:!?]</(?P=name)>(?!\w)")
@@ -364,7 +365,7 @@ def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, 
             item = InlineItem(InlineKind.EMPTY, (source,), breaks=tag.name == "br", stands=stands)
         elif not tag.closes and (tag.name in _UNTRANSLATED or is_note or _NO_TRANSLATION.search(source)):
             done = ends[tag.partner]
-            text = "" if tag.name in ("ref", "script", "style") else _TAG.sub("", sentence[tag.begin : done])
+            text = "" if tag.name in _NATIVE_CODE else _TAG.sub("", sentence[tag.begin : done])
             kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
             item = InlineItem(kind, (sentence[tag.begin : done],), text)
         else:

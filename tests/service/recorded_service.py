@@ -11,7 +11,7 @@ from pathlib import Path
 import uvloop
 
 from scripts.attack.loop_recorder import Recorder
-from service.program import main
+from service.__main__ import main
 
 if __name__ == "__main__":
     setattr(uvloop, "new_event_loop", asyncio.new_event_loop)  # noqa: B010 - callbacks of uvloop cannot be recorded

@@ -54,16 +54,17 @@ class AccessControl:
         require_key: bool = False,
         anonymous_rate: int | None = None,
         clock: Callable[[], float] = time.time,
+        rate_clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`anonymous_rate` limits the requests per minute from an address without a key.
 
-        `clock` returns seconds since 1970.
+        `clock` returns seconds since 1970; `rate_clock` never goes back.
         """
         self._require_key = require_key
         self._anonymous_rate = anonymous_rate
         self._clock = clock
         self._database = database
-        self._requests, self._suggestions = RequestRates(60, clock), RequestRates(86_400, clock)
+        self._requests, self._suggestions = RequestRates(60, rate_clock), RequestRates(86_400, rate_clock)
         self._ledger = UsageLedger(database)
 
     @asynccontextmanager

@@ -108,7 +108,7 @@ async def test_keys_that_are_no_longer_valid(database: Database) -> None:
 
 async def test_each_caller_has_a_rate_of_its_own(database: Database) -> None:
     clock = Clock()
-    access = AccessControl(database, anonymous_rate=3, clock=clock.time)
+    access = AccessControl(database, anonymous_rate=3, rate_clock=clock.time)
     slow, fast, free = (made(database, name=str(rate), rate=rate)[0] for rate in (2, 4, None))
     for _ in range(2):  # it does not matter who comes first
         clock.now += 1000
@@ -121,31 +121,29 @@ async def test_each_caller_has_a_rate_of_its_own(database: Database) -> None:
         assert await refusals(access, free, "192.0.2.7", 1000) == []
 
 
-def test_the_window_slides() -> None:
-    clock = Clock(600.0)
-    rates = RequestRates(60, clock.time)
-    expected = [
-        *((600.0, 0), (601.0, 0), (602.0, 0), (603.0, 0), (604.0, 57)),  # the fifth, from 661 on
-        *((660.0, 1), (661.0, 0), (662.0, 14), (676.0, 0), (676.0, 15)),  # the share of four requests: 4, 3.9, 3.9, 2.9
-        *((800.0, 0), (800.0, 0)),
-    ]
-    for now, wait in expected:
-        clock.now = now
-        assert rates.count("a", 4) == wait, now
-    assert rates.count("b", 4) == 0
-
-
 @given(st.lists(st.floats(0, 40), min_size=1, max_size=60), st.integers(1, 9))
-def test_who_waits_as_told_is_let_in(pauses: list[float], rate: int) -> None:
-    clock = Clock()
+def test_no_minute_has_more_requests_and_who_waits_as_told_is_let_in(pauses: list[float], rate: int) -> None:
+    clock, admitted = Clock(), list[float]()
     with Database.open(None) as database:
-        access = AccessControl(database, anonymous_rate=rate, clock=clock.time)
+        access = AccessControl(database, anonymous_rate=rate, rate_clock=clock.time)
         for pause in pauses:
             clock.now += pause
             for wait in asyncio.run(refusals(access, None, "192.0.2.7", 1)):
+                assert len([time for time in admitted if time > clock.now - 60]) == rate
                 assert 1 <= wait <= 61
                 clock.now += wait
                 assert asyncio.run(refusals(access, None, "192.0.2.7", 1)) == []
+            admitted.append(clock.now)
+            assert len([time for time in admitted if time > clock.now - 60]) <= rate
+
+
+def test_callers_are_forgotten() -> None:
+    clock = Clock()
+    rates = RequestRates(60, clock.time)
+    for number in range(1000):
+        clock.now += 1
+        assert rates.count(str(number), 1) == 0
+    assert len(rates._times) == 60
 
 
 async def test_a_quota_is_spent_to_the_last_character_in_each_month(database: Database) -> None:

@@ -14,11 +14,13 @@ Further examples: all models of a volume, in a container; API keys; a proxy in f
 
 At SIGTERM or Ctrl-C the service refuses new requests, answers the accepted requests and exits with status 0; a second
 signal ends it at once. At SIGHUP it loads changed model directories, new ones in --models and the glossary of the
-page, while it answers requests. If a model or a setting cannot be used, it exits with status 2 and a message.
+page, while it answers requests. If a model or a setting cannot be used, it exits with status 2 and a message;
+if the database is locked, read-only or on a full disk, with status 75, after which a supervisor tries again.
 """
 
 import argparse
 import asyncio
+import os
 import select
 import socket
 import sys
@@ -39,7 +41,7 @@ from mt.languages import language_name
 from mt.processes import drop_unread_errors
 from mt.text.normalise import normalise_text
 from service.access.api_keys import list_keys
-from service.access.database import Database
+from service.access.database import Database, DatabaseUnavailable
 from service.app import create_app
 from service.freed_memory import return_large_blocks
 from service.http.connections import ACCEPTS, BACKLOG, SEND_BYTES, Connections, connection_limit
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
                 runner.run(serve(settings))
     except MTError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return os.EX_TEMPFAIL if isinstance(error, DatabaseUnavailable) else 2
     except KeyboardInterrupt:
         return 130
     return 0

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from service.errors import NotServing, Overloaded, ServiceError
 from service.workers.fleet import Fleet
@@ -15,12 +16,19 @@ CANARY_TIMEOUT = 30.0  # seconds
 class Readiness:
     """Readiness for probes, which are answered at once from the result of the last canary.
 
-    A canary lets each loaded model translate a short text. A probe starts a new canary if the last one is older than
-    `interval` seconds.
+    A canary lets each loaded model translate a short text, and asks whether the database is `lost`. A probe starts a
+    new canary if the last one is older than `interval` seconds.
     """
 
-    def __init__(self, fleet: Fleet, interval: float = CANARY_INTERVAL, timeout: float = CANARY_TIMEOUT) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        lost: Callable[[], bool] = lambda: False,
+        interval: float = CANARY_INTERVAL,
+        timeout: float = CANARY_TIMEOUT,
+    ) -> None:
         self._fleet = fleet
+        self._lost = lost
         self._interval = interval
         self._timeout = timeout
         self._failure = ""
@@ -55,4 +63,5 @@ class Readiness:
         except ServiceError as error:
             self._failure = f"a short text could not be translated ({error.code})"
         else:
-            self._failure = ""
+            lost = await asyncio.to_thread(self._lost)
+            self._failure = "the file of the database was deleted or replaced" if lost else ""

@@ -92,7 +92,7 @@ async def open_services(
             documents=DocumentStore(database, settings.max_stored_file_bytes, settings.file_retention_seconds),
             document_jobs=DocumentJobs(database, document_limits, translations.translate_document, access.refund),
             metrics=metrics,
-            readiness=Readiness(fleet),
+            readiness=Readiness(fleet, database.lost),
         )
         offered.use(translations.routes)
         fleet.reloads_too = offered.read, lambda: offered.use(translations.routes)

@@ -20,6 +20,7 @@ from mt.errors import DataError, did_you_mean, problems
 MAX_LINE_BYTES = 1 << 20
 """Maximum number of bytes of a line. The limit bounds the memory that a binary file can take."""
 
+LONG_LINE = f"a line of more than {MAX_LINE_BYTES:,} bytes; accepted: text"
 MAX_PROBLEMS = 10
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -71,7 +72,7 @@ def read_stream_lines(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
         if len(raw) > MAX_LINE_BYTES:
-            yield Fault(f"{name}:{number}: a line of more than {MAX_LINE_BYTES:,} bytes; accepted: text", fatal=True)
+            yield Fault(f"{name}:{number}: {LONG_LINE}", fatal=True)
             return
         if number == 1:
             raw = raw.removeprefix(BYTE_ORDER_MARK)
@@ -154,11 +155,19 @@ def _lines(path: Path) -> Iterator[str | Fault]:
 
 
 def read_content(path: Path) -> bytes:
-    """Return the content of a file, decompressed. Raises: DataError if it is missing or damaged."""
+    """Return the content of a file, decompressed.
+
+    Raises: DataError if it is missing or damaged, or if a line has more than MAX_LINE_BYTES bytes.
+    """
     _must_exist(path)
+    content = bytearray()
     try:
         with open_corpus(path) as stream:
-            return stream.read()
+            while line := stream.readline(MAX_LINE_BYTES + 1):
+                if len(line) > MAX_LINE_BYTES:
+                    raise DataError(f"{path}: {LONG_LINE}")
+                content += line
+        return bytes(content)
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from errno import ENOSPC, EROFS
 from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar
@@ -144,12 +145,21 @@ class DatabaseError(MTError):
     """Raised if the database cannot be used."""
 
 
+class DatabaseUnavailable(DatabaseError):
+    """Raised if the database is locked, read-only or on a full disk, which may pass."""
+
+
 class _Connection:
     """Database connection with a thread that runs its transactions. Waiting callers take turns."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str, begin: str) -> None:
-        """`name` is the name of the thread, and `begin` is the statement that begins a transaction."""
+    def __init__(self, connection: sqlite3.Connection, name: str, begin: str, path: Path | None = None) -> None:
+        """`name` is the name of the thread, and `begin` is the statement that begins a transaction.
+
+        If the file at `path` is deleted or replaced, transactions fail: they would write to a file without a name.
+        """
         self._connection = connection
+        self._path = path
+        self._file = _identity(path)
         self._begin = begin
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by caller
@@ -183,6 +193,10 @@ class _Connection:
 
         def within() -> T:
             try:
+                if self.lost():
+                    error = sqlite3.OperationalError(f"the file {self._path} was deleted or replaced")
+                    error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+                    raise error
                 with self._transaction():
                     result = work(self._connection)
                     if decided and not decided.acquire(blocking=False):
@@ -199,6 +213,10 @@ class _Connection:
             return self._thread.submit(within)
         except RuntimeError as error:  # after `close`, for example at the end of a request that the shutdown cancelled
             raise StorageUnavailable(SHUTTING_DOWN) from error
+
+    def lost(self) -> bool:
+        """Return whether another file, or none, is at the path of the database. Waits for the disk."""
+        return _identity(self._path) != self._file
 
     async def truncate_log(self) -> None:
         work = self._thread.submit(lambda: self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
@@ -232,12 +250,13 @@ class Database:
 
     write_seconds = 10.0  # longest time of a write of a request, on a slow or busy disk
 
-    def __init__(self, writer: sqlite3.Connection, readers: Sequence[sqlite3.Connection]) -> None:
+    def __init__(self, path: Path | None, writer: sqlite3.Connection, readers: Sequence[sqlite3.Connection]) -> None:
         """`readers` is empty or has two connections: one for reading API keys, and one for reading all other data.
 
         If `readers` is empty, as for a temporary database, `writer` also reads.
         """
-        self._writer = _Connection(writer, "database", "BEGIN IMMEDIATE")
+        self._writer = _Connection(writer, "database", "BEGIN IMMEDIATE", path)
+        self.lost = self._writer.lost
         separate = [_Connection(reader, "database-reader", "BEGIN") for reader in readers]
         self._key_reader, self._reader = separate or (self._writer, self._writer)
 
@@ -260,9 +279,10 @@ class Database:
             except BaseException:
                 writer.close()
                 raise
-            return cls(writer, [_connect(path) for _ in range(2)] if path else [])
+            return cls(path, writer, [_connect(path) for _ in range(2)] if path else [])
         except (OSError, sqlite3.Error, DatabaseError) as error:
-            raise DatabaseError(
+            passing = isinstance(error, sqlite3.OperationalError) or getattr(error, "errno", 0) in (EROFS, ENOSPC)
+            raise (DatabaseUnavailable if passing else DatabaseError)(
                 f"the database {path} cannot be used: {error}; accepted: a file of this service, or a new one, in a "
                 "writable folder with free space"
             ) from error
@@ -336,6 +356,15 @@ def _storage_error(code: int) -> StorageUnavailable:
         case sqlite3.SQLITE_READONLY:
             return StorageUnavailable("The database is read-only: its operator must make the file writable", 60)
     return StorageUnavailable("The database cannot be used: its operator finds the reason in the log", 60)
+
+
+def _identity(path: Path | None) -> tuple[int, int] | None:
+    """Return what tells the file at `path` from others, or None if there is no file."""
+    with suppress(OSError):
+        if path:
+            status = path.stat()
+            return status.st_dev, status.st_ino
+    return None
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:

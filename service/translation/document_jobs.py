@@ -107,7 +107,7 @@ class DocumentJobs:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Translate documents while the context is open, first those that an earlier process has not finished."""
-        unfinished = await self._database.write(_unfinished)
+        unfinished = await self._database.read(_unfinished)
         for id, owner, size, attempts in sorted(unfinished, key=lambda document: not document[3]):
             if attempts:
                 self._start(id, self._work_alone(id))

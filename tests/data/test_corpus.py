@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.data.corpus import MAX_LINE_BYTES, MAX_PROBLEMS, read_lines, read_parallel, read_tsv
+from mt.data.corpus import MAX_LINE_BYTES, MAX_PROBLEMS, read_content, read_lines, read_parallel, read_tsv
 from mt.errors import DataError
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -121,3 +121,5 @@ def test_missing_files_are_named_at_once_with_where_we_looked(tmp_path: Path) ->
 def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
     path = put(tmp_path / "text", b"good\n" + b"x" * (MAX_LINE_BYTES + 1))
     assert f"{path}:2: a line of more than 1,048,576 bytes" in failure(read_lines(path))
+    with pytest.raises(DataError, match="a line of more than 1,048,576 bytes"):
+        read_content(path)

@@ -133,12 +133,20 @@ async def test_a_full_queue_is_no_failure_and_no_success() -> None:
     await readiness.close()
 
 
+async def test_a_lost_database_ends_readiness() -> None:
+    readiness = Readiness(cast(Fleet, WordModels()), lambda: True, interval=0)
+    assert is_ready(readiness)
+    while is_ready(readiness):
+        await asyncio.sleep(0)
+    await readiness.close()
+
+
 @pytest.mark.parametrize(("interval", "hangs", "canaries"), [(3600, False, 0), (0, True, 1)])
 async def test_one_canary_at_a_time_and_none_too_soon(interval: float, hangs: bool, canaries: int) -> None:
     models = WordModels()
     if hangs:
         models.opened.clear()
-    readiness = Readiness(cast(Fleet, models), interval)
+    readiness = Readiness(cast(Fleet, models), interval=interval)
     for _ in range(20):
         assert is_ready(readiness)  # and at once, even while one hangs
         await asyncio.sleep(0)

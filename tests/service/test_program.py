@@ -101,6 +101,7 @@ def test_it_starts_and_translates_without_a_network() -> None:
 def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
     rubbish = tmp_path / "rubbish.db"
     rubbish.write_bytes(b"rubbish " * 1000)
+    (tmp_path / "now.db-wal").mkdir()
     with Database.open(tmp_path / "m.db") as database:
         database.run_sync(partial(make_key, name="expired", expires=1.0))
     model = ("--model", str(small_model))
@@ -111,6 +112,7 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
             no_model: "no model here",
             ("--model", f"{small_model},opus-mt-en-de"): "no folder opus-mt-en-de; did you mean hub:opus-mt-en-de?",
             (*model, "--database", str(rubbish)): f"error: the database {rubbish} cannot be used: file is not a data",
+            (*model, "--database", str(tmp_path / "now.db")): "now.db cannot be used: ",
             (*no_model, "--page-memories", "house"): "the operator has no memory 'house'",
             (*no_model, "--page-memories", "", "--page-glossary", str(rubbish)): f"the glossary {rubbish} cannot be",
             (*no_model, "--host", "0.0.0.0"): "no key is required",
@@ -122,7 +124,8 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
         command = [sys.executable, "-c", REFUSED, json.dumps(lines)]  # one process: its imports take seconds
         done = subprocess.run(command, cwd=ROOT, env=environment({}), capture_output=True, text=True, check=True)
     for (status, stderr), problem in zip(json.loads(done.stdout), problems.values(), strict=True):
-        assert status == 2 and problem in stderr and "error: " in stderr and "Traceback" not in stderr
+        assert status == (75 if "now.db" in problem else 2) and problem in stderr
+        assert "error: " in stderr and "Traceback" not in stderr
     settings = one_error(run("--port", "many", "--threads", "0", MT_GRACE_SECONDS="soon"))
     for problem in ("--port is 'many'", "--threads is '0'", "MT_GRACE_SECONDS is 'soon'"):
         assert problem in settings

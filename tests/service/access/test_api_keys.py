@@ -36,6 +36,25 @@ def test_a_damaged_database_is_unavailable(tmp_path: Path) -> None:
         assert int(raised.value.headers["Retry-After"]) > 0
 
 
+def test_changes_are_refused_while_another_file_or_none_is_at_the_path(tmp_path: Path) -> None:
+    path, aside = tmp_path / "service.db", tmp_path / "aside"
+
+    def write() -> None:
+        asyncio.run(database.write(lambda connection: connection.execute("DELETE FROM keys"), "a"))
+
+    with Database.open(path) as database:
+        write()
+        path.rename(aside)
+        for _ in range(2):
+            with pytest.raises(StorageUnavailable, match="The database cannot be used"):
+                write()
+            assert database.lost()
+            path.touch()
+        aside.rename(path)
+        write()
+        assert not database.lost()
+
+
 def test_a_read_only_database_is_named(database: Database) -> None:
     database.run_sync(lambda connection: connection.execute("PRAGMA query_only = ON"))
     with pytest.raises(StorageUnavailable, match="The database is read-only"):

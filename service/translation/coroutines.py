@@ -73,27 +73,15 @@ async def deadline_at(deadline: float | None) -> AsyncIterator[None]:
 async def gather_or_raise(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines concurrently and return their results in order.
 
-    If one of them fails, cancel the others and raise its error.
+    If one of them fails, cancel the others and raise its error. If several fail, a ServiceError is preferred.
     """
     if len(work) == 1:
         return [await work[0]]
 
-    async def run_all() -> list[T]:
+    try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in work]
-        return [task.result() for task in tasks]
-
-    return await unwrap_group(run_all())
-
-
-async def unwrap_group(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`. If it raises an exception group, raise one error of the group instead.
-
-    A ServiceError is preferred.
-    """
-    try:
-        return await work
     except BaseExceptionGroup as errors:
-        raise next(
-            (error for error in errors.exceptions if isinstance(error, ServiceError)), errors.exceptions[0]
-        ) from None
+        ours = (error for error in errors.exceptions if isinstance(error, ServiceError))
+        raise next(ours, errors.exceptions[0]) from None
+    return [task.result() for task in tasks]

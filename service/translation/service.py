@@ -5,7 +5,8 @@ It detects languages, chooses one model for each text, or two with a bridge lang
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -27,7 +28,6 @@ from service.translation.coroutines import (
     WorkThreads,
     deadline_at,
     gather_or_raise,
-    unwrap_group,
     when_admitted,
 )
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
@@ -42,7 +42,6 @@ from service.workers.served_models import pools_named
 DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters
 KEY_COST = 20  # hashing a text takes as long as other work on this many characters
 TERM_CHARACTERS = 30  # average length of a glossary entry
-MAX_BRIDGED = 16  # maximum number of sentences of a stream that the second model has at a time
 
 NewDetector = Callable[[Sequence[str]], SupportsDetect]
 """Function that creates a detector of these languages."""
@@ -317,89 +316,77 @@ class TranslationService:
         """
         parts = [(text.parts[0], text.route)]
         ((part, route),) = await attach_matches(parts, job, self._find_matches, self.threads)
-        reports: asyncio.Queue[SentenceReport | None] = asyncio.Queue()
-
-        async def work() -> Answer:
-            async with deadline_at(job.deadline):
-                if len(route) == 2:
-                    return await self._stream_bridged(part, route, job, reports.put_nowait, raise_overloaded)
-                options = last_options(job, route)
-                return await self._translate_and_report(part, options, job, reports.put_nowait, raise_overloaded)
-
-        task = asyncio.create_task(work())
-        task.add_done_callback(lambda _: reports.put_nowait(None))
+        if len(route) == 2:
+            reported = self._reported_by_both(part, route, job, raise_overloaded)
+        else:
+            reported = self._reported(part, last_options(job, route), job, raise_overloaded)
         count = read = 0
+        async with aclosing(reported):
+            async for item in reported:
+                if isinstance(item, Answer):
+                    if not count:
+                        yield StreamedSentence(number, 0, (0, len(part.text)), item.text, 1.0)
+                    yield item
+                    continue
+                for report in item:
+                    begin, read = read, report.source_range[1] + len(report.after)
+                    translation = report.before + report.text + report.after
+                    yield StreamedSentence(number, count, (begin, read), translation, report.confidence)
+                    count += 1
+                    await asyncio.sleep(0)  # sentences that have arrived do not wait, nor does a client that reads
+
+    async def _reported(
+        self, text: SourceText, options: TranslateOptions, job: Job, raise_overloaded: bool
+    ) -> AsyncGenerator[list[SentenceReport] | Answer, None]:
+        """Translate a text with one model. Yield the sentences that have just been finished, and at last the answer."""
+        finished, arrived, count = list[SentenceReport](), asyncio.Event(), 0
+
+        def report(sentence: SentenceReport) -> None:
+            finished.append(sentence)
+            arrived.set()
+
+        work = partial(self._translate_with_one_model, [text], options, job, report)
+        task = asyncio.ensure_future(self._in_time(job, work, raise_overloaded))
+        task.add_done_callback(lambda _: arrived.set())
         try:
-            while (report := await reports.get()) is not None:
-                begin, read = read, report.source_range[1] + len(report.after)
-                translation = report.before + report.text + report.after
-                yield StreamedSentence(number, count, (begin, read), translation, report.confidence)
-                count += 1
-                await asyncio.sleep(0)  # the reports that have arrived do not wait, nor does a client that reads
-            answer = await task
-            if not count:
-                yield StreamedSentence(number, 0, (0, len(part.text)), answer.text, 1.0)
+            while finished or not task.done():
+                await arrived.wait()
+                arrived.clear()
+                ready, finished = finished, []
+                count += len(ready)
+                yield ready
+            (answer,) = await task
+            yield reports_of(answer)[count:]  # those of an answer from the cache
             yield answer
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _stream_bridged(
-        self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, raise_overloaded: bool
-    ) -> Answer:
-        """Translate a text with the two models of `route`, and call `report` with every finished sentence.
+    async def _reported_by_both(
+        self, text: SourceText, route: TranslationRoute, job: Job, raise_overloaded: bool
+    ) -> AsyncGenerator[list[SentenceReport] | Answer, None]:
+        """Translate a text with the two models of `route`. Yield what `_reported` yields.
 
-        The second model begins as soon as the first model has finished a sentence.
+        The second model begins as soon as the first one has finished a sentence.
         """
-        second_options = last_options(job, route)
-        room = asyncio.Semaphore(MAX_BRIDGED)
-        pending: asyncio.Queue[tuple[SentenceReport, asyncio.Task[Answer]] | None] = asyncio.Queue()
+        options = last_options(job, route)
         bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
+        plain = replace(text, matches=())
+        async with aclosing(self._reported(plain, first_options(job, route), job, raise_overloaded)) as reported:
+            async for item in reported:
+                if isinstance(item, Answer):
+                    yield bridged.finish(replace(item, bridge=route[0].target))
+                    continue
+                sentences = [bridge_sentence(text, first) for first in item]
+                work = partial(self._translate_with_one_model, sentences, options, job)
+                seconds = await self._in_time(job, work, raise_overloaded=False)
+                yield list(map(bridged.add, item, seconds))
 
-        async def translate_by_second(first: SentenceReport) -> Answer:
-            async with room:
-                work = partial(self._translate_with_one_model, [bridge_sentence(text, first)], second_options, job)
-                return (await when_admitted(work, raise_overloaded=False))[0]
-
-        async def report_in_order() -> None:
-            while (item := await pending.get()) is not None:
-                first, task = item
-                report(bridged.add(first, await task))
-
-        async def run_both() -> Answer:
-            async with asyncio.TaskGroup() as group:
-
-                def begin(first: SentenceReport) -> None:
-                    pending.put_nowait((first, group.create_task(translate_by_second(first))))
-
-                group.create_task(report_in_order())
-                plain = replace(text, matches=())
-                answer = await self._translate_and_report(
-                    plain, first_options(job, route), job, begin, raise_overloaded
-                )
-                pending.put_nowait(None)
-            return answer
-
-        first = await unwrap_group(run_both())
-        return bridged.finish(replace(first, bridge=route[0].target))
-
-    async def _translate_and_report(
-        self, text: SourceText, options: TranslateOptions, job: Job, report: OnSentence, raise_overloaded: bool
-    ) -> Answer:
-        """Translate a text with one model, and call `report` with every sentence, even if the answer was cached."""
-        reported = 0
-
-        def count(sentence: SentenceReport) -> None:
-            nonlocal reported
-            reported += 1
-            report(sentence)
-
-        (answer,) = await when_admitted(
-            partial(self._translate_with_one_model, [text], options, job, count), raise_overloaded
-        )
-        for sentence in reports_of(answer)[reported:]:
-            report(sentence)
-        return answer
+    async def _in_time(
+        self, job: Job, work: Callable[[], Awaitable[list[Answer]]], raise_overloaded: bool
+    ) -> list[Answer]:
+        async with deadline_at(job.deadline):
+            return await when_admitted(work, raise_overloaded)
 
     async def _language_detector(self) -> SupportsDetect:
         """Return the detector of the languages that are served now."""

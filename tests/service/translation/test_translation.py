@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from mt.text.terms import Terms
 from service.errors import DeadlineExceeded, Overloaded, UnsupportedLanguage
-from service.translation import service
 from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
@@ -283,7 +282,7 @@ async def test_a_stream_is_refused_at_its_beginning_or_not_at_all() -> None:
     assert isinstance(found[-1], StreamEnd)
     assert texts_of(list(found[-1].answers)) == ["ONE. TWO.", "<p>THREE</p>", "FOUR."]
     models = WordModels(BRIDGED)
-    count = 2 * service.MAX_BRIDGED
+    count = 32
     stream = over(models).stream(job(" ".join(f"Number {n}." for n in range(count)), target="fr"))
     await anext(stream)
     models.errors = [Overloaded(1)]

@@ -37,12 +37,11 @@ from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
 from mt.text.phrases import MOST_CHARACTERS
 from mt.text.quotations import (
-    copied_quotations,
     has_double_quotes,
     has_quotes,
     lost_quotations,
     quote_words,
-    quoted_answer,
+    quoted_answers,
     whole_quotation,
     write_quotations,
 )
@@ -106,13 +105,11 @@ async def translate_sentence(
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
         return (keep_source(sentence, analysis.matches),)
-    languages, first = (context.source, context.target), sentence.partition(" ")[0]
-    greeting = context.phrases and titles.is_greeting(first) and context.phrases.translate(first, *languages)
+    languages = context.source, context.target
     fixed = [(sentence[one.begin : one.end], one.translation or "") for one in analysis.matches if one.translation]
     fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)
 
     def finished(text: str) -> str:
-        text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
         text = names.write_names(sentence, text)
         text = titles.write_titles(texts[0], text, languages)
         text = places.write_places(texts[0], places.write_articles(text, languages[1]), languages, fixed)
@@ -138,19 +135,13 @@ async def translate_sentence(
 async def _mend_quotations(
     sentence: str, alternatives: tuple[Alternative, ...], context: SentenceContext, kept: Sequence[Range]
 ) -> tuple[Alternative, ...]:
-    """Return the alternatives of a sentence in which the best has no lost and no copied quotations, if possible."""
+    """Return the alternatives of a sentence in which the best has no lost quotations, and no copied yes or no."""
     if quoted := lost_quotations(sentence, alternatives[0].text, kept):
         alternatives = await _translate_quotations(sentence, quoted, alternatives[0], context, kept) or alternatives
     best = alternatives[0]
-    answer = None if kept else quoted_answer(sentence, best.text)
-    if answer and (right := context.known_translation(answer[0])):
-        return (with_text(best, write_quotations(best.text, {answer[1]: right})), *alternatives[1:])
-    copied = [] if kept else copied_quotations(sentence, best.text, protect.find_spans(sentence))
-    if not copied:
-        return alternatives
-    words = {text: (await translate_sentence(text.lower(), context, is_part=True))[0].text for text in copied}
-    words = {text: word for text, word in words.items() if text.casefold() != word.casefold()}
-    return (with_text(best, write_quotations(best.text, words)), *alternatives[1:])
+    answers = {} if kept else quoted_answers(sentence, best.text)
+    words = {text: context.known_translation(answer) or text for text, answer in answers.items()}
+    return (with_text(best, write_quotations(best.text, words)), *alternatives[1:]) if words else alternatives
 
 
 async def _translate_quotations(

@@ -135,8 +135,7 @@ class SentenceTranslator:
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
             return TranslatedSentence((exact,), self._expectation(source, exact, ()))
-        alternatives = await self._translate_brackets(normalised, ranges, match)
-        alternatives = alternatives or await self._translate_normalised(normalised.text, ranges, match)
+        alternatives = await self._translate_normalised(normalised.text, ranges, match)
         if match is None and self.protect and not self.context.options.sample:
             alternatives = await self._with_all_values(normalised, ranges, fixed, alternatives)
         if normalised.text != sentence or no_break_spaces:
@@ -159,17 +158,6 @@ class SentenceTranslator:
         others = await self._translate_normalised(simple.text, moved, None) if simple.text != text else alternatives
         others = tuple(with_text(one, write_values(text, one.text, languages)) for one in others)
         return others if count_lost_values(text, others[0].text, languages) < lost else alternatives
-
-    async def _translate_brackets(
-        self, normalised: NormalisedText, kept: Sequence[Range], match: MemoryMatch | None
-    ) -> tuple[Alternative, ...]:
-        """Translate a sentence with round brackets for square ones. Return () if it has none, or if this fails."""
-        read = typography.read_brackets(normalised, kept).text if match is None and self.protect else normalised.text
-        if read == normalised.text:
-            return ()
-        alternatives = await self._translate_normalised(read, kept, match)
-        texts = [(one, typography.write_brackets(normalised.text, read, one.text)) for one in alternatives]
-        return tuple(with_text(one, text) for one, text in texts if text) if texts[0][1] else ()
 
     async def _translate_normalised(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None

@@ -8,7 +8,7 @@ from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.normalise import GROUP_SPACES, NormalisedText
 from mt.text.protect import SpanKind, find_spans
-from mt.text.span_patterns import ISO_4217, MONEY, PERIOD, TIME_ZONE
+from mt.text.span_patterns import ISO_4217, MONEY, PERIOD
 from mt.text.symbols import ONE_UNIT
 from mt.text.word_tables import read_tables
 
@@ -88,11 +88,6 @@ _PARAGRAPH = re.compile(r"(?:§§? ?|\bArt(?:\.|ikel) )\d+[a-z]? Abs(?:\.|atz) (
 _BELOW_TWO = re.compile(r"[01](?:[.,]\d{1,2})?")  # French has plurals from 2 on
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
-_ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
-    r"(?:(?<=:\d\d )|(?<=\d[ap]m )|(?<= [ap]m )|(?<=\.m\. )|(?<= Uhr ))"
-    rf"(?-i:(?![CEMP]T [^\W\d_]){TIME_ZONE})(?![\w)-])",
-    re.IGNORECASE,
-)
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\. ?(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(
     rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]om|[Zz]um)|(?:tag|woch),?) {_DATE}"
@@ -201,7 +196,6 @@ def _time_of_day(time: str, afternoon: bool) -> str:
     return f"{int(hour) % 12 + 12 * afternoon}:{minute or '00'}"
 
 
-_ZONE_IN_BRACKETS = _Reading(_ZONE, lambda zone: f"({zone[0]})")  # EST and ET are words of French
 _OTHER_READINGS = [_Reading(_GROUPED, _grouped)]
 _READINGS = {  # by source language
     "de": [
@@ -209,7 +203,6 @@ _READINGS = {  # by source language
         _Reading(PERIOD, lambda _: " pro "),
         _Reading(_TIMES["de"], _with_colons),
         _with_length("de"),
-        _ZONE_IN_BRACKETS,
         _Reading(_DATES, _with_months),
         _Reading(_EUROS, lambda _: " €"),
         _Reading(_THOUSANDS, lambda number: f"{round(1000 * float(number[1].replace(',', '.'))):,}".replace(",", ".")),
@@ -220,7 +213,6 @@ _READINGS = {  # by source language
         _Reading(PERIOD, lambda _: " per "),
         _Reading(_TIMES["en"], _with_24_hours),
         _with_length("en"),
-        _ZONE_IN_BRACKETS,
         _Reading(_SCALED, _with_scale_in_words),
     ],
     "fr": [

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mt.languages import primary_language
 from mt.text.alignment import Range, with_edits
-from mt.text.protect import ProtectedSpan
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("patterns.toml")
@@ -13,7 +12,6 @@ _OPENING = frozenset("\"„“«'")
 _QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _MARKS_BESIDE = "".join(sorted(_QUOTES | _SINGLE_QUOTES)) + "’"
 _QUOTATIONS = [*map(re.compile, _TABLES["quotations"].values())]
-_QUOTED_WORDS = re.compile(r"(?=.*[aeiouyäöüéèê])[^\W\d_A-Z]{2,}")
 _SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“”«»],?|["“”«»],)\s+(?=[a-zß-ÿ])""")
 _WRITTEN_SPEECH = re.compile(
     r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
@@ -26,7 +24,6 @@ _INTERRUPTED = re.compile(
 _ASKED = re.compile(r"\A(ich|er|sie|wir|es) ([a-zäöüß]+)(?=[.,:]|\Z)")
 _LITERAL_CONTEXT = re.compile(_TABLES["quotation"]["literal_context"])
 _ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
-_CODE_WORDS = frozenset({"auto", "false", "none", "null", "true"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
 STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
@@ -77,23 +74,15 @@ def literal_words(source: str) -> list[str]:
     return [text for one in _QUOTATIONS for text in one.findall(source) if text.islower()]
 
 
-def copied_quotations(source: str, translation: str, spans: Sequence[ProtectedSpan] = ()) -> list[str]:
-    """Return the single quoted words in lower case that a model copied, as in `Sie sagten „no“`, without those of code.
-
-    `spans` are the protected spans of the source.
-    """
-    if _LITERAL_CONTEXT.search(source) or any('"' in span.text or "'" in span.text for span in spans):
-        return []
-    quoted, written = ([text for one in _QUOTATIONS for text in one.findall(side)] for side in (source, translation))
-    words = {text.casefold() for text in quoted if _QUOTED_WORDS.fullmatch(text) and text not in _CODE_WORDS}
-    return [text for text in written if text.casefold() in words]
-
-
-def quoted_answer(source: str, translation: str) -> tuple[str, str] | None:
-    """Return the yes or no that is the only quotation of a source, and what its translation has for it."""
-    quoted, written = ([text for one in _QUOTATIONS for text in one.findall(side)] for side in (source, translation))
-    is_answer = len(quoted) == len(written) == 1 and quoted[0] in _ANSWERS and written[0].islower()
-    return (quoted[0], written[0]) if is_answer and not _LITERAL_CONTEXT.search(source) else None
+def quoted_answers(source: str, translation: str) -> dict[str, str]:
+    """Return, by what a translation has for it in lower case, each yes or no that its source quotes."""
+    quoted, written = (
+        [one[1] for one in sorted((one for mark in _QUOTATIONS for one in mark.finditer(side)), key=re.Match.start)]
+        for side in (source, translation)
+    )
+    if len(quoted) != len(written) or _LITERAL_CONTEXT.search(source):
+        return {}
+    return {new: old for old, new in zip(quoted, written, strict=True) if old in _ANSWERS and new.islower()}
 
 
 def quote_words(source: str, translation: str, words: Iterable[str]) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from itertools import cycle
 
 from mt.languages import primary_language
-from mt.text.alignment import Range
-from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, REFERENCE, NormalisedText
+from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, REFERENCE
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.quotations import STRAIGHT_QUOTE, pair_quotes, write_speech_marks
@@ -44,7 +43,7 @@ _TIGHT_SEMICOLON = re.compile(r"(?<![&#\w])([^\W\d_]+);(?= )")
 _TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["spacing"].values()
 )
-_BRACKETED, _FINAL_SEMICOLON, _DOUBLED_NOUN, _DASH_AT_WORD = _PATTERNS
+_FINAL_SEMICOLON, _DOUBLED_NOUN, _DASH_AT_WORD = _PATTERNS
 
 
 def space_copied_slashes(source: str, translation: str) -> str:
@@ -60,33 +59,6 @@ def space_copied_slashes(source: str, translation: str) -> str:
         return match[0].replace("/", " / ") if lost and match[0] not in translation else match[0]
 
     return _SLASH.sub(spaced, source) if "/" in source else source
-
-
-def read_brackets(text: NormalisedText, kept: Sequence[Range]) -> NormalisedText:
-    """Return a text with round brackets for the square ones around words: models copy `[see page 5]`."""
-    if "[" not in text.text:
-        return text
-    matches = [
-        match
-        for match in _BRACKETED.finditer(text.text)
-        if not any(begin < match.end() and match.start() < end for begin, end in kept)
-    ]
-    places = [(place, mark) for match in matches for place, mark in ((match.start(), "("), (match.end() - 1, ")"))]
-    return text.edit((place, place + 1, mark) for place, mark in places)
-
-
-def write_brackets(source: str, read: str, translation: str) -> str | None:
-    """Return a translation with the square brackets of its source for the round ones that the model read.
-
-    Return None if it has other brackets than the text that the model read.
-    """
-    if any(translation.count(mark) != read.count(mark) for mark in "()[]"):
-        return None
-    squares = [source[place] == "[" for place, mark in enumerate(read) if mark == "("]
-    for mark, square in ("(", "["), (")", "]"):
-        left = iter(squares)
-        translation = "".join(square if one == mark and next(left) else one for one in translation)
-    return translation
 
 
 def has_no_break_spaces(text: str) -> bool:

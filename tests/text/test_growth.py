@@ -29,7 +29,7 @@ from mt.text.quotations import lost_quotations, whole_quotation
 from mt.text.schedules import lost_ranges, mend_ranges, translate_line
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
 from mt.text.terms import Terms
-from mt.text.typography import mend_marks, read_brackets
+from mt.text.typography import mend_marks
 from scripts.attack.payloads import SIZED_DOCUMENTS
 from tests.linear_time import Prepare, assert_linear
 
@@ -182,7 +182,6 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["1 to ", "1 pm "]),
     (lambda text: read_times(NormalisedText(text), ("de", "en")), 300, ["halb sechs ", "fünf vor ", "1 Uhr "]),
     (lambda text: mend_marks('"a," b', text, "de"), 2000, ['⋯"a ⋯x', "«a", '"⋯a ⋯', "„a “", "Haus a-", "[a "]),
-    (lambda text: read_brackets(NormalisedText(text), []), 2000, [" [a b", " [a b]"]),
     (label_tags, 2000, ["<b>A", "<b>A</b>", "</b>", "<b>A</i>"]),
     (lambda text: whole_quotation(f'"A b{text}."'), 2000, [", a-t-", ", he said ", ", a er "]),
     (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),

@@ -1,7 +1,6 @@
 import pytest
 
 from mt.text import quotations, typography
-from mt.text.normalise import NormalisedText
 
 
 def test_other_words_are_quoted() -> None:
@@ -14,23 +13,6 @@ def test_whole_quotations() -> None:
     sources = ["“It is.”", "« It is. »", "'It isn't so.'", '"It is," he said.', "“So”", "'tis 'em x'", '"A" or "B c"']
     sources += ['"So, dit-elle, et ainsi."', '"So," he said, "it is."', '"Ja, sagte sie, das ist so."']
     assert [*map(quotations.whole_quotation, sources)] == ["It is.", "It is.", "It isn't so.", *[None] * 7]
-
-
-@pytest.mark.parametrize(
-    ("source", "translation", "copied"),
-    [
-        ('She said "no, thanks" and "no".', "Sie sagte „no, thanks“ und „no“.", ["no"]),
-        ("« data »", "„Data“", ["Data"]),
-        ('Type "delete" to go on.', "Geben Sie „delete“ ein.", []),
-        ('The word "cat" is short.', "Das Wort „cat“ ist kurz.", []),
-        ('They said "no".', "Sie sagten „nein“.", []),
-        ("Das 'neue' Auto", "The 'neue' car", ["neue"]),
-        ("He said 'no'.", "Er sagte „no“.", ["no"]),
-        ('"Save", "true", "xml", "a1" or "one of a few words"', '"Save" "true" "xml" "a1" "one of a few words"', []),
-    ],
-)
-def test_copied_quotations(source: str, translation: str, copied: list[str]) -> None:
-    assert quotations.copied_quotations(source, translation) == copied
 
 
 @pytest.mark.parametrize(
@@ -69,7 +51,6 @@ def test_breaks_stand_at_ends_of_sentences() -> None:
         ("La « new » voiture", "The new car", 'The "new" car'),
         ("La « neu » voiture", "Das neue Auto", 'Das "neue" Auto'),
         ("Das 'new' Auto", "The new car", "The 'new' car"),
-        ("« Le mot “yes”. »", '"The word yes."', "\"The word 'yes'.\""),
         ("Das 'new' Auto", "The 'new' car", "The 'new' car"),
         ("Das 'new' Auto", "The new car is new.", "The new car is new."),
         ("'Faust'", "Faust's", "Faust's"),
@@ -80,21 +61,3 @@ def test_breaks_stand_at_ends_of_sentences() -> None:
 def test_marks_around_words(source: str, translation: str, expected: str) -> None:
     words = [word for word in ("new", "neu", "yes", "Faust") if word in source]
     assert quotations.quote_words(source, translation, words) == expected
-
-
-@pytest.mark.parametrize(
-    ("source", "read"),
-    [
-        ("The dog [see page 5] (a red one)", "The dog (see page 5) (a red one)"),
-        ("a[see it] [Name] [x] [see this](x) [see this][1] `[a b]`", None),
-    ],
-)
-def test_square_brackets_around_words(source: str, read: str | None) -> None:
-    assert typography.read_brackets(NormalisedText(source), []).text == (read or source)
-
-
-def test_square_brackets_are_written_as_in_the_source() -> None:
-    texts = "The dog [see page 5] (a red one)", "The dog (see page 5) (a red one)"
-    assert typography.write_brackets(*texts, "Der Hund (siehe S. 5) (ein roter)") == "Der Hund [siehe S. 5] (ein roter)"
-    assert typography.write_brackets(*texts, "Der Hund siehe S. 5) (ein roter)") is None
-    assert typography.read_brackets(NormalisedText(texts[0]), [(9, 12)]).text == texts[0]

@@ -99,7 +99,8 @@ ROWS = [
      "DER HUND IST IM [sdt GARTEN] UND SCHLÄFT."),
     (inside("customXml", "<w:customXmlPr/>" + run("Le chien ") + inside("smartTag", run("dort"))) + run(" ici."),
      "Le chien dort ici.", "[customXml[customXmlPr]LE CHIEN [smartTag DORT]] ICI."),
-    (CHECKED + run(" I agree."), "I agree.", "[sdt ☐] I AGREE."),
+    (run("I agree ") + CHECKED + run(" to it."), "I agree ☐ to it.", "I AGREE [sdt ☐] TO IT."),
+    (CHECKED + run("I agree."), "I agree.", "[sdt ☐]I AGREE."),
     ("[hyperlink[sdt this book]] is new.", "this book is new.", "[hyperlink[sdt THIS BOOK]] IS NEW."),
     # tracked changes
     ("He has [ins not ]eaten.", "He has not eaten.", "HE HAS [ins NOT] EATEN."),

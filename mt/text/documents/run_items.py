@@ -380,13 +380,13 @@ def _elements(items: Sequence[Item]) -> tuple[Element, ...]:
 def _without_wordless_pairs(items: Sequence[Item], content: str) -> list[Item]:
     """Return the items, with one EMPTY item in place of each pair of OPEN and CLOSE items without words between them.
 
-    For example, a link around a picture becomes one item. So does a wrapper with a child `content` whose text has no
-    letters and digits, such as a check box.
+    For example, a link around a picture becomes one item. A wrapper with a child `content` whose text has no letters
+    and digits, such as a check box, becomes a KEPT item with this text if a space follows.
     """
     merged: list[Item] = []
     words = letters = 0
     opened: list[tuple[int, int, int]] = []  # of each open pair: index in `merged`, and number of words before it
-    for item in items:
+    for number, item in enumerate(items):
         if item.kind is InlineKind.OPEN:
             opened.append((len(merged), words, letters))
         words += item.has_words
@@ -398,7 +398,10 @@ def _without_wordless_pairs(items: Sequence[Item], content: str) -> list[Item]:
             is_control = content and isinstance(part, Wrapper) and part.element.find(content) is not None
             if words == words_before or (is_control and letters == letters_before):
                 inside = merged[begin:]
-                breaks = any(part.breaks or part.kind is InlineKind.TEXT for part in inside)
-                merged[begin:] = [InlineItem(InlineKind.EMPTY, _elements(inside), breaks=breaks)]
+                is_apart = all(after.text[:1].isspace() for after in items[number + 1 : number + 2])
+                sign = "".join(part.text for part in inside).strip() if is_apart else ""
+                breaks = not sign and any(part.breaks or part.kind is InlineKind.TEXT for part in inside)
+                kind = InlineKind.KEPT if sign else InlineKind.EMPTY
+                merged[begin:] = [InlineItem(kind, _elements(inside), sign, breaks=breaks)]
                 words, letters = words_before, letters_before
     return merged

@@ -206,7 +206,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (parse_html, 1000, ["⋯<b>⋯x⋯</b>", "⋯<code>⋯<p>", *(IN_512 + unit for unit in ("</i>", "<p>", "<p>a"))]),
     (parse_html, 500, ["word<sup>1</sup></b>", "word <a>1</a>", "<b>word\n* word", "word<b><br>"]),
     (parse_html, 500, ['⋯<code translate="yes"><p>⋯x⋯</p></code>']),
-    (parse_xml, 2000, ["<a>⋯<![CDATA[>", "<!DOCTYPE \">'"]),
+    (parse_xml, 2000, ["<a>⋯<![CDATA[>", "<!DOCTYPE \">'", "a&#10;"]),
     (parse_xml, 1000, ["word <x/> "]),
     (find_tags, 20_000, ["⋯<!--⋯>"]),
     (find_tags, 5000, ["---\ntitle: a⋯ ⋯b\n---\n", "---\ntitle⋯\t⋯b\n---\n", "⋯BEGIN:VA\n", "⋯BEGIN:VEVENT\n"]),

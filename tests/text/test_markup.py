@@ -205,9 +205,10 @@ def test_each_line_of_a_list_is_a_text() -> None:
         ("<c>A set of:<c>a dog</c> and more</c>", ["A set of: a dog and more"]),
         ("<c>A <c>red dog</c></c>", ["A red dog"]),
         ("<c>A set of:<i>a dog</i></c>", ["A set of: a dog"]),
+        ("<c>A dog.&#10;A red&#xA;cat</c>", ["A dog.", "A red cat"]),
     ],
 )
-def test_an_element_that_ends_one_of_its_name_is_a_text(source: str, segments: list[str]) -> None:
+def test_divisions_of_xml(source: str, segments: list[str]) -> None:
     assert texts(source, parse_xml) == segments
 
 

@@ -224,11 +224,17 @@ class TokenReader:
                         self._append_text(part)
         elif self.dialect.xml:
             run = ""
-            for piece, meaning in references(body, xml=True):
-                if meaning is None:
-                    self._append_text(run)
+            for (piece, meaning), (following, _) in pairwise([*references(body, xml=True), ("", "")]):
+                is_break = meaning == "\n" != piece and self.dialect.collapse  # as &#10; in a wrapped text
+                if meaning is not None and not is_break:
+                    run += piece
+                    continue
+                self._append_text(run)
+                run = ""
+                if is_break:
+                    self._divide((piece,), following)
+                else:
                     self.items.append(InlineItem(InlineKind.KEPT, (piece,), piece))
-                run = "" if meaning is None else run + piece
             self._append_text(run)
         else:
             self._append_text(body)

@@ -27,6 +27,7 @@ _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _IN_END = '.!?;…"“”»)]' + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LONGEST_END = 12
 _KNOWN_ENDS = frozenset('.;!?"“”»)]}')  # of a translation whose end may be mended, besides letters and digits
+_MENDABLE = re.compile(r"[^\w ,.]|,\Z")  # a mark that `mend_marks` may mend, or that needs one: most texts have none
 _QUOTES = ("„“", "„”", "“”", "«»")
 _OTHER_QUOTES = frozenset({"de-CH", "de-LI"})
 _CLOSING = frozenset(".,:;!?…\"'”’“»)]}。！？ ")
@@ -144,6 +145,8 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     closes at its end is closed. The `!`, `?`, comma, colon or full stop that ends the source ends the translation. Runs
     such as `?!` are those of the source, if their numbers are equal.
     """
+    if not (_MENDABLE.search(source) or _MENDABLE.search(translation)):
+        return translation
     for literal in _LITERAL.findall(source) if "'{" in source else ():
         quoted = rf"[„“\"'«‘] ?{re.escape(literal)} ?[“”\"'»’]"
         translation = f"'{literal}'".join(re.split(quoted, translation))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mt.text import abbreviations, negation, repetition
+from mt.text import abbreviations, negation, repetition, typography
 from mt.text.alignment import PieceAttention
 from mt.text.markup import strings
 from mt.text.word_tables import read_tables
@@ -42,6 +42,20 @@ def test_text_without_signs_has_no_tags(text: str) -> None:
         fast = strings.find_tags(text)
         patch.setattr(strings, "_MAY_BE_CODE", Always())
         assert strings.find_tags(text) == fast
+
+
+_ENDS = st.lists(st.sampled_from([*'aZ1,.;:!?-–„“"«»()[ ', "ab", ". ", ", "]), max_size=6).map("".join)
+
+
+@given(_ENDS, _ENDS, st.sampled_from(["de", "en", "fr"]))
+@example("Go!", "Geh.", "de")
+@example("Go,", "Geh.", "de")
+@example("Go.", "Geh - los.", "de")
+def test_text_without_marks_is_not_mended(source: str, translation: str, language: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fast = typography.mend_marks(source, translation, language)
+        patch.setattr(typography, "_MENDABLE", Always())
+        assert typography.mend_marks(source, translation, language) == fast
 
 
 @pytest.mark.parametrize("language", ["de", "en", "fr"])

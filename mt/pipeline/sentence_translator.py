@@ -9,7 +9,7 @@ from mt.pipeline.explain import find_copies
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.sentence import translate_raw, translate_sentence
 from mt.pipeline.term_words import mark_compounds
-from mt.pipeline.variants import SentenceContext, attend_texts, link_texts
+from mt.pipeline.variants import SentenceContext, attend_texts, join_alternatives, link_texts
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
 from mt.text.alignment import Link, Range, link_words
@@ -20,7 +20,14 @@ from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.markup import strings
 from mt.text.markup.inline import InlineText
 from mt.text.markup.marks import TranslatedSegment
-from mt.text.messages import double_apostrophes, doubles_apostrophes, safe_apostrophes, write_number_signs
+from mt.text.messages import (
+    double_apostrophes,
+    doubles_apostrophes,
+    safe_apostrophes,
+    whole_sentences,
+    write_branches,
+    write_number_signs,
+)
 from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import mend_numbers, unify_numbers
@@ -78,6 +85,8 @@ class SentenceTranslator:
             translated = await self.translate(replace(part, text=part.text.replace("''", "'")), None, no_break_spaces)
             texts = [(one, double_apostrophes(one.text, part.text)) for one in translated.alternatives]
             return replace(translated, alternatives=tuple(with_text(one, text) for one, text in texts))
+        if self.is_message and not part.kept_ranges and (message := whole_sentences(part.text)):
+            return await self._translate_message(*message, no_break_spaces)
         translated = await self._translate_marked(part, no_break_spaces)
         is_kept = strings.keeps_marks(part.text, translated.best.text)
         is_usual = is_kept and not strings.has_unusual_marks(part.text, self.context.known_pieces)
@@ -95,6 +104,21 @@ class SentenceTranslator:
         if not (is_clear or other.exceeds(translated, _HANDICAP_OF_PLACES)):
             return translated
         return replace(other, alternatives=(with_text(other.best, moved), *other.alternatives[1:]))
+
+    async def _translate_message(
+        self, parts: Sequence[tuple[str, bool]], wholes: Sequence[str], no_break_spaces: bool
+    ) -> TranslatedSentence:
+        """Translate a sentence with branches: as a whole with each branch, otherwise in parts."""
+        translated = [await self.translate(TextPart(one, kept=False), None, no_break_spaces) for one in wholes]
+        text = write_branches(parts, [one.best.text for one in translated])
+        if text is None:
+            texts = [text for text, is_text in parts if is_text and any(map(str.isalpha, text))]
+            translated = [await self.translate(TextPart(one.strip(), False), None, no_break_spaces) for one in texts]
+            pairs = zip(texts, translated, strict=True)
+            written = {text: text.replace(text.strip(), new.best.text) for text, new in pairs}
+            text = "".join(written.get(text, text) if is_text else text for text, is_text in parts)
+        joined = join_alternatives(text, [one.best for one in translated])
+        return TranslatedSentence((joined,), min((one.expectation for one in translated), key=lambda e: e.quality or 0))
 
     def _has_marked_term(self, part: TextPart) -> bool:
         """Return whether a term contains a mark of emphasis or of a link."""

@@ -22,6 +22,7 @@ from mt.text.clock import is_english_time
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text
+from mt.text.messages import whole_sentences
 from mt.text.normalise import NormalisedText, narrow, remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.segment import TextPart
@@ -235,7 +236,7 @@ class TextPlanner(SentenceTranslator):
         text = text if text.isascii() else narrow(text.encode("utf-8", "replace").decode())  # without lone surrogates
         by_sentence = {match.sentence: match for match in matches}
         planner = replace(self, is_message=True) if self.protect and MESSAGE.search(text) else self
-        return TextTask(text, planner, by_sentence, steps=self._steps(text, kept, by_sentence))
+        return TextTask(text, planner, by_sentence, steps=planner._steps(text, kept, by_sentence))
 
     def attempt(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. An exception of the tokenizer becomes the problem of the task."""
@@ -284,7 +285,8 @@ class TextPlanner(SentenceTranslator):
         if before:
             yield TextPart(before, kept=True)
         protects = self.protect or bool(kept)
-        is_kept = protects and self._is_untranslatable(text, kept)
+        is_message = self.is_message and not kept and whole_sentences(text) is not None
+        is_kept = protects and not is_message and self._is_untranslatable(text, kept)
         yield None
         if is_kept or self._fits(text, kept):
             yield TextPart(text, is_kept, kept_ranges=kept)

@@ -5,7 +5,7 @@ for one. See https://unicode-org.github.io/icu/userguide/format_parse/messages/
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mt.languages import primary_language
 
@@ -19,6 +19,10 @@ _BEFORE_SYNTAX = re.compile(r"'(?=[{}#])")
 _JOINED_SIGN, _ORDINAL_SIGN = re.compile(r"(?<!\w)#-(?=[^\W\d_])"), re.compile(r"#(?:st|nd|rd|th)\b(\.?)")
 _DOUBLED = re.compile(r"(?<=[^\W\d_])''(?=[^\W\d_])")
 _MAX_DEPTH = 20
+_ARGUMENT_BEGIN = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:plural|select)")
+_SIMPLE = re.compile(r"\{[^{}]*\}")
+_SIGN, _SINGULAR, _SENTENCE_END = map(re.compile, (r"#(?![\w{-])", r"(?:one|=1)\s*\{\Z", r"[.!?]\s+\w"))
+_CODES = re.compile(r"\{[^{}]*\}|#|<[^<>]*>")  # simple arguments, numbers and tags
 
 
 def split_message(message: str) -> list[tuple[str, bool]]:
@@ -29,6 +33,68 @@ def split_message(message: str) -> list[tuple[str, bool]]:
     """
     parts = list(message_parts(message))
     return parts if "".join(text for text, _ in parts) == message else [(message, True)]
+
+
+def whole_sentences(sentence: str) -> tuple[list[tuple[str, bool]], list[str]] | None:
+    """Return the parts of a sentence with one argument, and the sentence with each of its branches.
+
+    The sentences have a number for `#`. None: there is no argument or several, or a branch has several sentences.
+    """
+    parts = split_message(sentence) if _ARGUMENT_BEGIN.search(sentence) else []
+    if len(parts) < 5 or len(_ARGUMENT_BEGIN.findall(sentence)) > 1 or not parts[0][1] or not parts[-1][1]:
+        return None
+    branches = [one for one in range(1, len(parts) - 1) if parts[one][1]]
+    if any(_SENTENCE_END.search(parts[one][0]) for one in branches):
+        return None
+    read = [_SIGN.sub(_number(parts[one - 1][0]), parts[one][0]) for one in branches]
+    before, after = (parts[0][0], parts[-1][0]) if _has_frame(parts) else ("", "")
+    return parts, [before + branch + after for branch in read]
+
+
+def write_branches(parts: Sequence[tuple[str, bool]], translations: Sequence[str]) -> str | None:
+    """Return the message of which `translations` are the whole sentences: what all begin and end with is around it.
+
+    `parts` are those of the source. Return None if a translation has other arguments in a branch or beside it.
+    """
+    branches = [one for one in range(1, len(parts) - 1) if parts[one][1]]
+    signs = [_number(parts[one - 1][0]) if _SIGN.search(parts[one][0]) else "" for one in branches]
+    rests = [
+        re.sub(rf"(?<![\w.,]){sign}(?![\w,]|\.\d)", "#", text) if sign else text
+        for sign, text in zip(signs, translations, strict=True)
+    ]
+    before, after = parts[0][0], parts[-1][0]
+    if _has_frame(parts):
+        before = _common_start(rests)
+        before = before[: before.rfind(" ") + 1]
+        rests = [one[len(before) :] for one in rests]
+        after = _common_start([one[::-1] for one in rests])[::-1]
+        after = after[after.find(" ") :] if " " in after else after if after in ".!?…" else ""
+        rests = [one[: len(one) - len(after)] for one in rests]
+    pairs = [
+        (parts[0][0] + parts[-1][0], before + after),
+        *((parts[n][0], one) for n, one in zip(branches, rests, strict=True)),
+    ]
+    if any(sorted(_CODES.findall(one)) != sorted(_CODES.findall(other)) or (one and not other) for one, other in pairs):
+        return None
+    texts = iter([before, *rests, after])
+    return "".join(next(texts) if translated else text for text, translated in parts)
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    """Return the text before `#` with which all texts begin."""
+    letters = zip(*texts, strict=False)
+    length = next((n for n, (first, *others) in enumerate(letters) if first == "#" or {*others} - {first}), None)
+    return texts[0][: min(map(len, texts)) if length is None else length]
+
+
+def _has_frame(parts: Sequence[tuple[str, bool]]) -> bool:
+    """Return whether there are words beside the branches of a message."""
+    return any(map(str.isalpha, _SIMPLE.sub("", parts[0][0] + parts[-1][0])))
+
+
+def _number(syntax: str) -> str:
+    """Return the number that a model reads for `#` in the branch after some syntax."""
+    return "1" if _SINGULAR.search(syntax) else "37"
 
 
 def doubles_apostrophes(text: str, is_message: bool) -> bool:

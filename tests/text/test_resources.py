@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions
-from mt.text.messages import split_message
+from mt.text.messages import split_message, whole_sentences, write_branches
 from tests.text.documents import texts, translated
 
 TABLE = 'id,name,"long\ntext"\r\n1,A dog,"He said ""hi"", then left"\r\n2,"","3.5"\r\n3,Two words,'
@@ -168,6 +168,30 @@ def test_apostrophes_begin_no_literal_text(name: str, source: str, translation: 
 def test_the_separator_of_a_table(content: str, expected: list[str]) -> None:
     assert texts("a.csv", content) == expected
     assert translated("a.csv", content, str) == content
+
+
+@pytest.mark.parametrize(
+    ("message", "translations", "expected"),
+    [
+        (
+            "A {x} {n, plural, =1 {# dog} other {# dogs}} b.",
+            ["A 1 Hund {x} c.", "A 37 Hunde {x} c."],
+            "A {n, plural, =1 {# Hund} other {# Hunde}} {x} c.",
+        ),
+        (
+            "A {x} {n, plural, one {# dog} other {# dogs}} b.",
+            ["A {x} b 1 Hund c.", "A {x} b 37 Hunde c."],
+            "A {x} b {n, plural, one {# Hund} other {# Hunde}} c.",
+        ),
+        ("A {n, plural, other {# dogs}}.", ["A 7 Hunde."], None),
+        ("{g, select, a {His dog} b {Her dog}}", ["Sein Hund", "Ihr Hund"], "{g, select, a {Sein Hund} b {Ihr Hund}}"),
+        ("A {g, select, a {<b>it</b>} b {it}}", ["A <b>es</b>", "A <b>es</b>"], None),
+    ],
+)
+def test_whole_sentences_of_branches(message: str, translations: list[str], expected: str | None) -> None:
+    parts, sentences = whole_sentences(message) or ([], [])
+    assert len(sentences) == len(translations)
+    assert write_branches(parts, translations) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
-from mt.text.messages import message_parts
+from mt.text.messages import message_parts, whole_sentences
 from mt.text.segment import BBCODE, LONGEST_SENTENCE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
 from mt.text.word_tables import read_tables
@@ -282,6 +282,9 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
     PAUSE comes after a step that gave no part, so that the time between two parts is bounded. A part of more than
     LONGEST_SENTENCE characters with its tags is cut behind tags.
     """
+    if MESSAGE.search(text) and len(text) < LONGEST_SENTENCE and (message := whole_sentences(text)):
+        yield from _split_around_branches(message[0], language)
+        return
     tags: list[StringTag] = []
     for _ in _find_tags(text, tags):
         yield PAUSE
@@ -316,6 +319,14 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
             begin = cut
         yield replace(part, text=text[begin:stop])
         begin = stop
+
+
+def _split_around_branches(parts: Sequence[tuple[str, bool]], language: str) -> Iterator[TextPart]:
+    """Yield the sentences of a message, of which one contains its branches. `parts` are those of `split_message`."""
+    argument = "".join(text for text, _ in parts[1:-1])
+    for part in split_marked_text(parts[0][0] + _OBJECT + parts[-1][0], language):
+        has_branches = _OBJECT in part.text
+        yield replace(part, text=part.text.replace(_OBJECT, argument), kept=part.kept and not has_branches)
 
 
 def _sign(tag: StringTag, text: str, language: str) -> str:

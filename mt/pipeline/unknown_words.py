@@ -25,7 +25,6 @@ from mt.text.phrases import Phrases
 from mt.tokenizer import SPACE_MARK
 
 LEAST_LETTERS = 4  # shorter words are neither guesses nor copied
-_LONG_WORD = 10  # letters
 MOST_SHARED = 0.15  # of the attention of a target word: a second source word with more is a part of it
 GUESS_PROBABILITY, STRICT_PROBABILITY = 0.5, 0.25
 """Words of at least this probability are no guess: the geometric mean over their tokens. The strict limit is that of
@@ -33,7 +32,6 @@ known words for a word with one new pair: a model translates most compounds of t
 NOUN_PROBABILITY, KNOWN_PROBABILITY = 0.7, 0.8  # a guess for a noun has less; a word of it that has more stays
 
 _WORD = re.compile(r"(?<![^\W\d_])(?<!\d-)[^\W\d_]+(?:-[^\W\d_]+)*")  # not year-old of 2,000-year-old
-_CODE_BEFORE = re.compile("([A-Z]{2,}|[a-z]{1,2}[A-Z])-")
 _MOST_WORDS = 3  # of a phrase
 _MOST_TOKENS = 2  # of a word in place of which the model may invent a form, but no other word
 _ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
@@ -42,15 +40,6 @@ _DETERMINER = re.compile(
     r"d(?:er|ie|as|e[smn])|(?!eins)(?:[kmds]?ein|ihr|unser|dies|jed|welch|all|viel)\w*|[bv]eim|[ia][mn]|zu[mr]|mit|für",
     re.I,
 )
-_BEFORE_VERB = {  # German verbs have no capital
-    "en": re.compile(
-        r"\b(?i:to|I|you|he|she|it|we|they|who|which|that|\w+(?:one|body|thing)|can|could|may|might|must|shall|should|will"
-        r"|would|do|does|did|am|is|are|was|were|be|been|being|not|\w+n['’]t|\w+['’](?:ll|re|[dm])) \Z"
-    ),
-    "fr": re.compile(r"\b(?i:(?:je|tu|ils?|elles?|on|nous|vous|qui|ne|se|me|te|y|lui) |[jnsmt]['’])\Z"),
-}
-_OBJECT = re.compile(r" (?:me|you|him|us|them|it|the|an?|my|your|his|her|our|their)\b")  # of a verb: "blinds me"
-_CONTEXT = 20  # characters before a word
 _VOWELS = frozenset("aeiouyâàéèêëîïôœ")
 
 
@@ -64,9 +53,7 @@ class _Word(NamedTuple):
     log_probability: float  # of its tokens together; 0 in a source
     phrase: str | None = None  # translation of a source word, or of up to three together, that is a phrase
     is_noun: bool = False  # a phrase that is a noun in German, and has more tokens than words
-    may_be_verb: bool = False  # a noun that the sentence probably uses as a verb
     is_typed: bool = False  # a source word that stands for itself
-    is_foreign: bool = False  # a target word of neither language
 
 
 async def replace_guesses(
@@ -92,50 +79,26 @@ async def replace_guesses(
     target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new_target, best.piece_log_probabilities)
     known = {word.text.casefold() for word in source}
     target = [word._replace(new=0) if word.text.casefold() in known else word for word in target]
-    target = [word._replace(is_foreign=_is_german(word.text, context)) if word.new else word for word in target]
     if not any(word.new or word.is_noun for word in (*source, *target) if len(word.text) >= LEAST_LETTERS):
         return alternatives  # most translations need no attention
     attention = await piece_attention(decoded, 0, context)
     text, copied = alternatives[0].text, []
     origins = _origins(source, target, np.asarray(attention.weights))
-    pairs, is_german = zip(origins, target, strict=True), primary_language(context.source) == "de"
-    origins = [
-        one
-        if one and negation.may_be_guess(word.text, context.target) and not (is_german and _is_part(word, one))
-        else None
-        for one, word in pairs
-    ]
+    allowed = (negation.may_be_guess(word.text, context.target) for word in target)
+    origins = [one if may else None for one, may in zip(origins, allowed, strict=True)]
     for guess, word in _guesses(written, target, origins):
-        if (prefix := _CODE_BEFORE.match(guess)) and prefix[1] in variant.text:  # LED-Lamp
-            guess = guess[prefix.end() :]
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)
-        half, _, rest = word.text.partition("-")  # the model has written UNO of UNO-Mission
-        is_halved = not word.phrase and bool(rest) and re.search(rf"\b{half} {re.escape(guess)}", text) is not None
-        is_written = is_halved and guess.casefold() == rest.casefold()
-        if (word.phrase or word.text) in context.banned or len(places) != 1 or is_written:
+        if (word.phrase or word.text) in context.banned or len(places) != 1:
             continue
         if not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):
             begin, end = places[0].span()
             has_capital = begin == 0 if word.phrase else not guess.islower()
-            instead = rest if is_halved else word.phrase or word.text
+            instead = word.phrase or word.text
             instead = casing.raise_first(instead, context.target) if has_capital else instead
             text = _elide(text[:begin], instead, context.target) + instead + text[end:]
-            copied += [] if word.phrase else [rest if is_halved else word.text]
+            copied += [] if word.phrase else [word.text]
     return (with_text(replace(alternatives[0], copied=tuple(copied)), text), *alternatives[1:])
-
-
-def _is_part(word: _Word, origin: _Word) -> bool:
-    """Return whether a known short word is a part of what stands for a long German word: `fois` for `hundertmal`."""
-    is_short = len(word.text) <= LEAST_LETTERS and len(origin.text) >= _LONG_WORD and not word.new
-    return is_short and origin.text.islower() and not origin.phrase
-
-
-def _is_german(word: str, context: SentenceContext) -> bool:
-    """Return whether a word that is new to the target language is a German noun, and neither language is German."""
-    if "de" in map(primary_language, (context.source, context.target)) or not word[0].isupper() or not context.bigrams:
-        return False
-    return not any(context.bigrams.new_pairs("de", context.tokenizer.encode(word))[1:-1])
 
 
 def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -> list[_Word]:
@@ -160,19 +123,10 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
         if phrase and not is_name and text[begin:end] not in typed:
             german = phrases.translate(word.text.lower(), context.source, "de") or ""
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
-            may_be_verb = is_noun and _may_be_verb(text, begin, end, context.source)
-            word = word._replace(phrase=phrase, is_noun=is_noun, may_be_verb=may_be_verb)
+            word = word._replace(phrase=phrase, is_noun=is_noun)
         joined.append(word._replace(is_typed=word.text in typed))
         words = words[count:]
     return joined
-
-
-def _may_be_verb(text: str, begin: int, end: int, language: str) -> bool:
-    """Return whether a word of a text, at `begin` to `end`, is probably a verb, by the words beside it."""
-    before_verb = _BEFORE_VERB.get(primary_language(language))
-    if before_verb and before_verb.search(text[max(0, begin - _CONTEXT) : begin]):
-        return True
-    return primary_language(language) == "en" and text[end - 1] == "s" and _OBJECT.match(text, end) is not None
 
 
 def _elide(before: str, word: str, language: str) -> str:
@@ -217,26 +171,21 @@ def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None])
         guess, instead = text[unsure[0].begin : unsure[-1].end], (origin.phrase or origin.text).casefold()
         if origin.is_noun:
             is_translated = len(unsure) < len(members) and " " not in origin.text  # by a word that the model is sure of
-            is_guess = not is_translated and _probability(unsure) < NOUN_PROBABILITY and _may_be_noun(guess, origin)
+            is_guess = not is_translated and _probability(unsure) < NOUN_PROBABILITY
+            is_guess = is_guess and not (guess.islower() and (origin.phrase or "")[:1].isupper())  # no German noun
             is_guess = is_guess or guess.casefold() == origin.text.casefold()
             is_guess = is_guess and instead not in text.casefold()
-            is_guess = is_guess and guess.casefold()[:LEAST_LETTERS] != instead[:LEAST_LETTERS]  # an inflected form
         else:
             invented = any(word.new and _probability([word]) < GUESS_PROBABILITY for word in unsure)
             limit = GUESS_PROBABILITY if invented or origin.new != 1 else STRICT_PROBABILITY
             is_known = not (origin.new or origin.phrase) and origin.text.islower()  # only an ending may be invented
             begins_alike = guess.casefold()[:LEAST_LETTERS] == instead[:LEAST_LETTERS]
             is_form = is_known and (begins_alike or origin.last - origin.first <= _MOST_TOKENS)
-            is_form = is_form and not (origin.is_typed or any(word.is_foreign for word in unsure))
+            is_form = is_form and not origin.is_typed
             is_guess = (invented or origin.new > 0) and not is_form and _probability(unsure) < limit
             is_guess = is_guess and not re.search(rf"(?<!\w){re.escape(instead)}(?!\w)", text.casefold())
         if is_guess:
             yield guess, origin
-
-
-def _may_be_noun(guess: str, origin: _Word) -> bool:
-    """Return whether a guess may stand for a noun: `origin` is no verb here, and German nouns have capitals."""
-    return not origin.may_be_verb and not (guess.islower() and (origin.phrase or "")[:1].isupper())
 
 
 def _words(

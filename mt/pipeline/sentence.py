@@ -52,7 +52,7 @@ from mt.text.terms import without_copies
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
 _MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one
 LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models rarely omit any; the check takes time
-_IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> ?\()(?P<inner>[^()]+)\)(?P<mark>:?)")
+_IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> \(|(?:\A|(?<=[^\W\d_]{3}))\()(?P<inner>[^()]+)\)(?P<mark>:?)")
 _ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
 _STRUCK = re.compile(r"~~(?=\S)([^~\n]{1,100})(?<=\S)~~")

@@ -346,6 +346,7 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
         ("(Red)", [], "(Rot)"),
         ("it is (red/blue):", ["it is"], "es ist (rot/blau):"),
         ("it is (old)", ["it is (old)"], "(alt)"),
+        ("it is f(red)", ["it is f(red)"], "it is f(red)"),
         ("Weight X-5, 3 kg", [], "Gewicht X-5, 3 kg"),
     ],
 )

@@ -16,18 +16,16 @@ _SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“�
 _WRITTEN_SPEECH = re.compile(
     r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
 )
-_PRONOUN = re.compile(r"(?:Er|Sie|Wir|Es|He|She|They|We|It|Il|Elle|Ils|Elles|On|Nous)\b")
 _INTERRUPTED = re.compile(
     r"[,!?…] (?:\w+-(?:t-)?(?:ils?|elles?|je|on)|(?:he|she|they|I|it) \w+|\w+ (?:er|sie|ich)|(?:said|asked|sagte) \w+"
     r")(?: \w+)?[,.!?]"
 )
-_ASKED = re.compile(r"\A(ich|er|sie|wir|es) ([a-zäöüß]+)(?=[.,:]|\Z)")
 _LITERAL_CONTEXT = re.compile(_TABLES["quotation"]["literal_context"])
 _ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
-STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
-_QUOTATION, _WHOLE = (re.compile(_TABLES["quotation"][name]) for name in ("any", "whole"))
+_STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
+_WHOLE = re.compile(_TABLES["quotation"]["whole"])
 
 
 def has_double_quotes(text: str) -> bool:
@@ -47,8 +45,7 @@ def lost_quotations(source: str, translation: str, kept: Sequence[Range] = ()) -
     """
     if not has_quotes(source):
         return []  # a fast test
-    translation = pair_quotes(source, translation)
-    opened = len(STRAIGHT_QUOTE.findall(translation)) % 2 > source.count('"') % 2
+    opened = len(_STRAIGHT_QUOTE.findall(translation)) % 2 > source.count('"') % 2
     surplus = 0  # quotations within other marks than those of the source
     for quotation in _QUOTATIONS:
         ranges = [match.span(1) for match in quotation.finditer(source)]
@@ -87,7 +84,6 @@ def quoted_answers(source: str, translation: str) -> dict[str, str]:
 
 def quote_words(source: str, translation: str, words: Iterable[str]) -> str:
     """Return a translation with marks around the quoted words of its source if it has them once and without marks."""
-    translation = pair_quotes(source, translation)
     quoted = {match[1]: match[0][0] for quotation in _QUOTATIONS for match in quotation.finditer(source)}
     for text in words:
         if source.count(text) > 1 or (text in source and text not in quoted):
@@ -115,19 +111,6 @@ def write_quotations(translation: str, words: Mapping[str, str]) -> str:
     return translation
 
 
-def pair_quotes(source: str, translation: str) -> str:
-    """Write the mark that a quotation lacks whose words are those of the source, as in `Boston"`."""
-    if translation.count('"') % 2 == 0:
-        return translation
-    for words in dict.fromkeys(_QUOTATION.findall(source)):
-        half = rf'(?<![\w"„“«]){re.escape(words)}"|"{re.escape(words)}(?![\w"”“»])'
-        translation = re.sub(half, f'"{words}"'.replace("\\", r"\\"), translation)
-    first = _QUOTATION.match(source)
-    if first and first.end() < len(source) and translation.count('"') == 1:  # "Hello, she says
-        translation = re.sub(r'\A("[^".,!?]+[.,!?])(?= )', r'\1"', translation)
-    return translation
-
-
 def write_speech_marks(source: str, translation: str, language: str) -> str:
     """Write the comma after direct speech that begins a text. What follows is no sentence, as in `„Wo?“ Er fragte.`."""
     speech = _SPEECH.match(source) if source[:1] in _QUOTES else None
@@ -135,12 +118,10 @@ def write_speech_marks(source: str, translation: str, language: str) -> str:
     if not speech or not written:
         return translation
     begin, mark, closing, rest = written.groups()
-    rest = rest[:1].lower() + rest[1:] if _PRONOUN.match(rest) else rest
     if not rest[:1].islower():
         return translation
     language = primary_language(language)
     if language == "de":
-        rest = _ASKED.sub(r"\2 \1", rest)
         return f"{begin}{mark}{closing}, {rest}"
     comma = "," if not mark else ""
     return f"{begin}{mark}{comma}{closing} {rest}" if language == "en" else f"{begin}{mark}{closing}{comma} {rest}"

@@ -11,7 +11,7 @@ from mt.languages import primary_language
 from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, REFERENCE
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
-from mt.text.quotations import STRAIGHT_QUOTE, pair_quotes, write_speech_marks
+from mt.text.quotations import write_speech_marks
 from mt.text.word_tables import read_tables
 
 NARROW_NO_BREAK_SPACE = "\u202f"
@@ -23,7 +23,7 @@ _SPACED_QUOTE, _QUOTED, _QUOTED_CODE, _END, _SLASH, _LITERAL, _SENTENCE_END = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["typography"].values()
 )
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
-_MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
+_MARKS = re.compile("[!?！？]+")
 _IN_END = '.!?;…"“”»)]' + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LONGEST_END = 12
 _KNOWN_ENDS = frozenset('.;!?"“”»)]}')  # of a translation whose end may be mended, besides letters and digits
@@ -38,7 +38,6 @@ _SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({NUMBER})")
 _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[ .,]\d{3})+(?!\d)")  # also 1.234 567
-_OUTER_QUOTATION = re.compile("«[^»]*»|“([^“”«»]*)”")
 _HALF_GERMAN_QUOTE = re.compile("(?<=„)([^„“”]+)”")
 _TIGHT_SEMICOLON = re.compile(r"(?<![&#\w])([^\W\d_]+);(?= )")
 _TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, *_PATTERNS = (
@@ -111,14 +110,9 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
 
 
 def space_guillemets(source: str, translation: str, language: str) -> str:
-    """Return a French translation with spaces inside its guillemets, unless the source and it have some without.
-
-    Guillemets replace other marks of quotations that are not within guillemets.
-    """
+    """Return a French translation with spaces inside its guillemets, unless the source and it have some without."""
     if primary_language(language) != "fr" or "«" not in translation:
         return translation
-    if "“" in translation:
-        translation = _OUTER_QUOTATION.sub(lambda quoted: f"«{quoted[1]}»" if quoted[1] else quoted[0], translation)
     if _TIGHT_GUILLEMET.search(source) and "« " not in translation:
         return translation
     return _TIGHT_GUILLEMET.sub(" ", translation)
@@ -140,10 +134,9 @@ def without_damage(text: str) -> str:
 def mend_marks(source: str, translation: str, language: str) -> str:
     """Mend the punctuation of a translation into `language`.
 
-    The lost mark of a quotation is written, and spaces of a dash between words. Longer runs of `!` and `?` than those
-    of the source are shortened, and spaces after opening quotes removed. A bracket or quotation mark that the source
-    closes at its end is closed. The `!`, `?`, comma, colon or full stop that ends the source ends the translation. Runs
-    such as `?!` are those of the source, if their numbers are equal.
+    Spaces of a dash between words are written, and spaces after opening quotes removed. The `!`, `?`, comma, colon or
+    full stop that ends the source ends the translation. Runs such as `?!` are those of the source, if their numbers are
+    equal.
     """
     if not (_MENDABLE.search(source) or _MENDABLE.search(translation)):
         return translation
@@ -159,7 +152,7 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _DASH_AT_WORD.sub(" – ", translation)
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
-    translation = write_speech_marks(source, pair_quotes(source, translation), language)
+    translation = write_speech_marks(source, translation, language)
     if source.count(";") == 1 and translation.count(", ") == 1 and "," not in source and ";" not in translation:
         translation = translation.replace(", ", " ; " if primary_language(language) == "fr" else "; ")
     if ";" in translation and primary_language(language) == "fr":
@@ -170,9 +163,6 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     if max(map(len, runs), default=1) > 1 and len(_MARKS.findall(translation)) == len(runs):
         left = iter(runs)
         translation = _MARKS.sub(lambda _: next(left), translation)
-    if _MARK_RUN.search(translation):
-        longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
-        translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
     translation = _DOUBLED_NOUN.sub(r"\1 \2", translation) if "-" in translation else translation
     if not (translation[-1:].isalnum() or translation[-1:] in _KNOWN_ENDS):
         return translation
@@ -180,10 +170,7 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         return translation.removesuffix(".") + " " * (primary_language(language) == "fr") + ";"
     if source[-1:] in ",:" and source[-2:-1].isalnum() and translation[-1:] not in ";!?":
         return _with_final_pause(source, translation, language)
-    end = _end_of(source)
-    if end["closing"]:
-        translation = _with_closing_mark(source, end, translation, language)
-    return _with_final_mark(source, end, translation, language)
+    return _with_final_mark(source, _end_of(source), translation, language)
 
 
 def _with_final_pause(source: str, translation: str, language: str) -> str:
@@ -192,17 +179,6 @@ def _with_final_pause(source: str, translation: str, language: str) -> str:
         translation = translation.replace(", ", " ")
     space = " " if source[-1] == ":" and primary_language(language) == "fr" else ""
     return translation.removesuffix(".") + space + source[-1]
-
-
-def _with_closing_mark(source: str, wanted: re.Match[str], translation: str, language: str) -> str:
-    """Close the bracket or quotation mark that a translation leaves open. `wanted` is the end of the source."""
-    written = _end_of(translation)
-    if written["closing"] or _unclosed(source, language):
-        return translation
-    closing = _unclosed(translation, language)
-    if not closing or (closing in ")]") != (wanted["closing"][-1] in ")]"):
-        return translation
-    return translation[: written.start()] + (closing + written[0] if wanted["stop"] else written[0] + closing)
 
 
 def _with_final_mark(source: str, wanted: re.Match[str], translation: str, language: str) -> str:
@@ -227,18 +203,6 @@ def _end_of(text: str) -> re.Match[str]:
     match = _END.search(text, max(len(text) - _LONGEST_END, len(text.rstrip(_IN_END))))
     assert match
     return match
-
-
-def _unclosed(text: str, language: str) -> str:
-    """Return the mark that closes the only bracket or quotation mark that a text opens but does not close, or ""."""
-    count = text.count
-    lost = [end for begin, end in ("()", "[]") if count(begin) == count(end) + 1]
-    opened, closed = (count("„"), count("“") + count("”")) if "„" in text else (count("“"), count("”"))
-    if opened == closed + 1:
-        lost.append("“" if primary_language(language) == "de" else "”")
-    lost += [" »"] * (count("«") == count("»") + 1)
-    lost += ['"'] * (len(STRAIGHT_QUOTE.findall(text)) % 2)
-    return lost[0] if len(lost) == 1 else ""
 
 
 def restore_no_break_spaces(source: str, translation: str, language: str) -> str:

@@ -40,7 +40,6 @@ from mt.tokenizer import SPACE_MARK
 FORMALITY_BEAMS = 8  # at least, in the second search; with 16, hardly more sentences get the requested formality
 _HANDICAP = 0.06  # of quality, in favour of the usual reading of Markdown, which models know from documentation
 _HANDICAP_OF_LABELS = 0.04  # in favour of the usual reading of <b>Save</b>
-_HANDICAP_OF_PLACES = 0.2  # where both mark other words: the model places marks better than attention does
 
 
 @dataclass(frozen=True)
@@ -97,13 +96,7 @@ class SentenceTranslator:
             return translated
         if not is_kept or strings.has_foreign_marks(part.text):
             return other
-        if not other.exceeds(translated, _HANDICAP):
-            return translated
-        moved, is_complete = strings.move_marks(other.best.text, translated.best.text)
-        is_clear = is_complete or strings.copies_marked_words(part.text, translated.best.text)
-        if not (is_clear or other.exceeds(translated, _HANDICAP_OF_PLACES)):
-            return translated
-        return replace(other, alternatives=(with_text(other.best, moved), *other.alternatives[1:]))
+        return other if other.exceeds(translated, _HANDICAP) else translated
 
     async def _translate_message(
         self, parts: Sequence[tuple[str, bool]], wholes: Sequence[str], no_break_spaces: bool

@@ -25,7 +25,7 @@ from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, P
 from mt.text.word_tables import read_tables
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
-_RANGE, _ORDINAL, _FRENCH_TIME, _AMOUNT, _DETERMINER, _ARROW, _ARGUMENT, _END_TAG, _NAME_IN_BRACKETS = (
+_RANGE, _ORDINAL, _FRENCH_TIME, _AMOUNT, _ARROW, _ARGUMENT, _END_TAG, _NAME_IN_BRACKETS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["protection"].values()
 )
 _HOURS = "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split()
@@ -66,7 +66,7 @@ class SpanKind(Enum):
     NUMBER = "number"  # stays in the sentence
     OPAQUE = "opaque"  # replaced or removed if the model does not copy it
     TAG = "tag"  # removed if the model does not copy it; adjacent letters are not removed with it
-    EMOJI = "emoji"  # always removed: it has no grammatical function, as in {1}Save{2}; not an emoji in place of a noun
+    EMOJI = "emoji"  # always removed: it has no grammatical function, as in {1}Save{2}
     KEPT = "kept"  # like OPAQUE, for a range that the caller protects
 
 
@@ -250,8 +250,6 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
                 _WORD_BEFORE.search(sentence, max(0, begin - _LONGEST_WORD), begin) and not _PART.match(sentence, end)
             ):
                 group = "glued"
-        elif group == "emoji" and match[0] >= "\U0001f300" and _DETERMINER.search(sentence, max(0, begin - 9), begin):
-            group = "noun"
         elif group == "address":
             end = begin + len(_trim_address(match[0]))
         elif group == "number" and sentence[end : end + 1] == '"' and begin < opening:

@@ -310,9 +310,3 @@ def test_parts_join_to_the_sentence(sentence: str) -> None:
 def test_pieces_begin_where_their_characters_do() -> None:
     pieces = ["▁A", "▁ma", "n", "<0xC3>", "<0xA9>", "▁b", "▁", "x"]  # A mané b x
     assert piece_offsets(pieces, "▁") == [0, 2, 4, 5, 6, 7, 9, 9]
-
-
-def test_an_emoji_after_an_article_stands_for_a_noun() -> None:
-    kinds = [span.kind for span in find_spans("My 🐶 is 😀 in der 🏠, ➡ the ➡ way.")]
-    opaque, emoji = SpanKind.OPAQUE, SpanKind.EMOJI
-    assert kinds == [opaque, emoji, opaque, emoji, emoji]

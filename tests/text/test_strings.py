@@ -105,20 +105,6 @@ def test_marks_around_a_sentence(sentence: str, inner: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("translation", "marked", "moved"),
-    [
-        ("a **big red** dog", "a **Red** cat", ("a big **red** dog", True)),
-        ("*is* no **dog**", "*no* **cat**", ("is *no* **dog**", False)),
-        ("**a** dog or *a* dog", "*dog* is **b**", ("**a** dog or *a* dog", False)),
-        ("**a** b", "**a** **b**", ("**a** b", False)),
-        ("**a** b *c*", "**c** d *e*", ("**a** b *c*", False)),  # two marks of one word
-    ],
-)
-def test_marks_are_moved(translation: str, marked: str, moved: tuple[str, bool]) -> None:
-    assert strings.move_marks(translation, marked) == moved
-
-
-@pytest.mark.parametrize(
     "marked",
     [
         "<p>⟨Read <b>it</b>.⟩</p><ul><li>⟨It is good.⟩</li></ul>",

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
+from itertools import chain
 
 from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
@@ -122,35 +122,6 @@ def inner_range(sentence: str) -> Range:
     opens = "_" not in opening and opening not in sentence[begin:] and sentence[begin].isupper()
     closes = "_" not in closing and closing.replace("/", "").rstrip("]") not in sentence[:end]
     return begin if opens else 0, end if closes else len(sentence)
-
-
-def copies_marked_words(text: str, translation: str) -> bool:
-    """Return whether a translation has emphasised words of its text, or marks of other kinds than emphasis."""
-    written = {mark[0].casefold() for mark in _find_marks(translation)}
-    return any(not mark["emphasis"] or mark[0].casefold() in written for mark in _find_marks(text))
-
-
-def move_marks(translation: str, marked: str) -> tuple[str, bool]:
-    """Return a translation with its marks around the words that are marked in another one, and whether it has all."""
-    own, others = ([_bounds(mark) for mark in _find_marks(text)] for text in (translation, marked))
-    bare, end, places, complete = "", 0, list[Range](), len(own) == len(others)
-    signs, wanted = ([t[b:i] + t[s:e] for b, i, s, e in m] for t, m in ((translation, own), (marked, others)))
-    for begin, inner, stop, after in own:
-        bare += translation[end:begin] + translation[inner:stop]
-        places.append((len(bare) - stop + inner, len(bare)))
-        end = after
-    bare += translation[end:]
-    for number, (_, inner, stop, _) in enumerate(others):
-        words = [*islice(re.finditer(rf"(?<!\w){re.escape(marked[inner:stop])}(?!\w)", bare, re.IGNORECASE), 2)]
-        complete &= len(words) == 1
-        places[number : number + 1] = [words[0].span()] if len(words) == 1 else places[number : number + 1]
-    order = sorted(range(len(places)), key=places.__getitem__)
-    if not (complete or signs == wanted) or any(places[one][1] > places[two][0] for one, two in pairwise(order)):
-        return translation, False
-    for number in reversed(order):
-        (begin, stop), (first, inner, last, after) = places[number], others[number]
-        bare = bare[:begin] + marked[first:inner] + bare[begin:stop] + marked[last:after] + bare[stop:]
-    return bare, complete
 
 
 def _bounds(mark: re.Match[str]) -> tuple[int, int, int, int]:

@@ -58,7 +58,7 @@ _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
 _STRUCK = re.compile(r"~~(?=\S)([^~\n]{1,100})(?<=\S)~~")
 _NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
 _PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
-    rf"(?P<name>[^\W\d_][^\d,;:.()]*?) (?=\S*\d)[A-Z\d][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
+    rf"(?P<name>[^\W\d_][^\d,;:.()]*?) (?=\S*\d)[A-Z][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
 )
 
 

@@ -51,7 +51,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     ),
     "before_french_date": (  # mer. 5 mai, but not la mer. 5 h
         rf"(?:(?<![^\W\d_]{_SPACE})|(?<=\bet )){{}}(?={_SPACE}\d{{1,2}}"
-        rf"(?::\d|{_SPACE}?(?:h(?![^\W\d_])|janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)))"
+        rf"(?:[:/]\d|{_SPACE}?(?:h(?![^\W\d_])|janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)))"
     ),
     "before_code": rf"{{}}(?<!\bet.al\.){_CODE}",
     "in_reference": rf"(?:(?<=[Ss]iehe )|(?<=[Vv]gl\. )|(?<=[Aa]uf )|(?<=see )|(?<=\()){{}}{_CODE}",
@@ -61,7 +61,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
 }
 _PREPOSITIONS = ("before_word", "before_long_word", "before_name")
 _DOUBTFUL = ("before_code", "before_date", "before_french_date", "in_reference")
-_PREDICATE, _NEW_SENTENCE = map(re.compile, read_tables("patterns.toml")["abbreviations"].values())
+_PREDICATE, _NEW_SENTENCE, _WORD = map(re.compile, read_tables("patterns.toml")["abbreviations"].values())
 _AFTER_NOUN = re.compile(rf"{_NEW_SENTENCE.pattern}|(?:Der|Die|Dann|Danach)\b")  # lt. Der Spiegel
 
 
@@ -96,6 +96,11 @@ def ends_with_abbreviation(text: str, follows: str, language: str) -> bool:
     return goes_on and not (_PREDICATE.search(text, max(0, len(text) - 3 * _LONGEST)) or _NEW_SENTENCE.match(follows))
 
 
+def ends_sentence(text: str) -> bool:
+    """Return whether the final stop of an abbreviation also ends a sentence. `Today, 9 a.m.` is none."""
+    return len(_WORD.findall(text)) > 1 or _NEW_SENTENCE.match(text) is not None
+
+
 @dataclass(frozen=True)
 class _Abbreviations:
     """Abbreviations of a language. `words` has the words for each one, without spaces in the key."""
@@ -122,7 +127,7 @@ class _Abbreviations:
                 word = word[0].upper() + word[1:]
             begins = _NEW_SENTENCE if key.lower() in self.prepositions else _AFTER_NOUN
             is_last = not rest.strip(" \"'”“»") or (key in self.stops and rest[1:2].isupper()) or begins.match(rest, 1)
-            if key[-1] == "." != word[-1] and is_last:
+            if key[-1] == "." != word[-1] and is_last and (rest[1:] or ends_sentence(text)):
                 word += "."
             yield *match.span(), word
 

@@ -1,14 +1,17 @@
 """Numbers and times: for a model, in the notation of the target language, and repairs of what models write."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import methodcaller
 from typing import NamedTuple
 
 from mt.languages import primary_language
+from mt.text.abbreviations import ends_sentence
 from mt.text.alignment import Range
 from mt.text.normalise import GROUP_SPACES, NormalisedText
 from mt.text.protect import SpanKind, find_spans
-from mt.text.span_patterns import ISO_4217, MONEY, PERIOD
+from mt.text.schedules import write_date
+from mt.text.span_patterns import ISO_4217, MONEY, PERIODS
 from mt.text.symbols import ONE_UNIT
 from mt.text.word_tables import read_tables
 
@@ -33,15 +36,12 @@ _DECIMAL_BEFORE, _COUNTED, _NAME_BEFORE = _DECIMALS
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
 _DIGIT = re.compile(r"\d")
 _OCLOCK = re.compile(r"(?<!to )(?<!and )(?<![\d:–-])((?:0|1[3-9]|2[0-4])(?::[0-5]\d)?|\d?\d:[0-5]\d) o['’]clock\b")
-_ROMANS = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX".split()
-_ROMAN = re.compile(rf"(?<!\w)(?:{'|'.join(_ROMANS)})(?=(?:e|ème) (?!siècle))")
-_BYTES, _OCTETS = (re.compile(rf"(?<=\d)[ {GROUP_SPACES}]?[kKMGTP]i?{letter}\b") for letter in "Bo")
+_BYTES = re.compile(rf"(?<=\d)[ {GROUP_SPACES}]?[kKMGTP]i?B\b")
 _AMOUNT = rf"{NUMBER}(?!\d|[.,]\d)"
 _MONEY_FIRST = re.compile(  # $5, $3 million and €10–15, but not US$5, $5 USD and $5m
     rf"(?<![\w{MONEY}])([$€£]) ?({_AMOUNT}(?: ?[-–—] ?\1?{_AMOUNT})?)( [MmBb]illi[^\W\d_]+)?"
     rf"(?!\w| ?(?:{ISO_4217}|[{MONEY}](?!\d)))"
 )
-_EUROS = re.compile(r"(?<=\d,\d\d) Euro\b")  # a model drops the word after cents more often than the sign
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
 
@@ -50,7 +50,7 @@ _TIME_OF_12 = rf"{_HOUR_OF_12}[:.]{_MINUTE}"
 _BEFORE_HOUR = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
 _BEFORE_FRENCH_HOUR = (
     "(?:(?<=[Àà] )|(?<=[Vv]ers )|(?<=[Dd]ès )|(?<=[Ee]ntre )|(?<=et )|(?<=[Aa]vant )|(?<=[Aa]près )|(?<=l est )"
-    "|(?<=partir de ))"
+    "|(?<=partir de )|(?<=[^ ], )|(?<=di )|(?<=manche )|(?<=RDV ))"
 )
 _HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
 _TIMES = {
@@ -64,27 +64,24 @@ _TIMES = {
         r"(?P<dash> ?(?:[-–—]|to|and|until|till) ?))?"
         rf"(?P<last>{_TIME_OF_12}|{_HOUR_OF_12}) ?(?P<half>[ap])\.?m\b"
         r"(?!\.?/|-[a-z]| I\b)"  # not AM/FM
-        r"(?:\.(?![\"'”’»]*$))?",  # a full stop that ends the sentence stays
+        r"\.?",
         re.IGNORECASE,
     ),
     "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
         rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
         rf"|(?<=\b[Dd]e )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?"
-        rf"|{_BEFORE_FRENCH_HOUR}(?<!h à )(?:[7-9]|1\d|2[0-3]) ?h(?! ?\d)"
+        rf"|{_BEFORE_FRENCH_HOUR}(?<!h à )(?:[7-9]|1\d|2[0-3]) ?h(?! ?[\d–—-])"
         rf"|(?<![\w.,:]){_HOUR} ?h(?: ?{_MINUTE})? ?[-–—] ?{_HOUR} ?h(?: ?{_MINUTE})?)"
         r"(?!\w| ?\d{3}| ?/| min| d(?:e |['’])| par\b)"
     ),
 }
 _NO_TIMES = re.compile(r"(?:et|à) \d\d? ?h(?: par\b| ?/)|lieu de \d\d? ?h\b|durée \w+ à ")  # but durations
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
-_THOUSANDS = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{1,3})?) Tausend\b")  # which models lose: 80 Tsd. Euro
 _TABLES = read_tables("numbers.toml")
-_MONTHS = read_tables("schedules.toml")["months"]["de"].split()
+_MONTHS = {language: names.split() for language, names in read_tables("schedules.toml")["months"].items()}
 SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
-_DURATION = re.compile(r"(?<=[^\d–-]\d) ?h(?= (?:de |d['’]|par ))")  # à 2 h de Lyon
 _LENGTH = re.compile(r"(?<![\w.,:])(\d{1,3}) ?h ?(\d\d?) ?m(?:in)?\b(?!/)")  # 2 h 15 min
-_PARAGRAPH = re.compile(r"(?:§§? ?|\bArt(?:\.|ikel) )\d+[a-z]? Abs(?:\.|atz) (\d+[a-z]?)(?!\w)")
 _BELOW_TWO = re.compile(r"[01](?:[.,]\d{1,2})?")  # French has plurals from 2 on
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
@@ -92,8 +89,20 @@ _DATE = r"(?:0?[1-9]|[12]\d|3[01])\. ?(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(
     rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]om|[Zz]um)|(?:tag|woch),?) {_DATE}"
     rf"(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d]|\Z)"
-    r"|(?<!\d )(?<!\. )(?<![\w.,])(?!\A[\d. ]+\Z)(?:[1-9]|[12]\d|3[01])\. (?:[1-9]|1[0-2])\. (?=[12]\d{3}\b)"
 )
+_NOT_IN_DATE = r"(?<!\d )(?<!\. )(?<![\w.,/–-])(?<![Vv]ersion )(?!\A[\d./ ]+\Z)"
+_ABOVE_12, _ANY_DAY = r"(?:1[3-9]|[23]\d)", r"[12]\d|3[01]|0?[1-9]"
+_YEAR = r"((?:19|20)\d\d)(?![\w/–-]|[.,]\d)"
+_FULL_DATES = {  # in which the order of day and month is certain
+    "de": re.compile(rf"{_NOT_IN_DATE}({_ANY_DAY})\. ?(1[0-2]|0?[1-9])\. ?{_YEAR}"),
+    "en": re.compile(
+        rf"{_NOT_IN_DATE}(?=(?:\d\d?/)?{_ABOVE_12}/)(?!{_ABOVE_12}/{_ABOVE_12})({_ANY_DAY})/({_ANY_DAY})/{_YEAR}"
+    ),
+    "fr": re.compile(  # also 14/06
+        rf"{_NOT_IN_DATE}([0-3]\d|[1-9])/(0[1-9]|1[0-2]|[1-9](?=/))(?:(?<=\d\d/0\d)(?![\w/–-]|[.,]\d)|/{_YEAR})"
+    ),
+}
+_MONTHS_OF_YEAR = 12
 _FRENCH_DURATION = re.compile(r"(?<![\w.,:])(\d{0,2}[½¼¾](?= heures?\b)|\d{1,3}(?= heures? (?:plus t[aô]|et \d+ min)))")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED, _GROUPED_FRENCH, _LONG_CODE_BEFORE = map(re.compile, _TABLES["patterns"].values())
@@ -123,12 +132,10 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     `languages` are source and target. English times get 24 hours for languages that count so. Code, addresses and the
     ranges `kept` of `text.text` stay.
     """
-    if not (_DIGIT.search(text.text) or "}/" in text.text or _ROMAN.search(text.text)):
+    if not (_DIGIT.search(text.text) or "}/" in text.text):
         return text
     source, target = map(primary_language, languages)
-    readings = _READINGS.get(source, _OTHER_READINGS)
-    if source == target == "fr":  # text that stays
-        readings = [one for one in readings if one.pattern not in (_TIMES["fr"], _OCTETS, _ROMAN)]
+    readings = _READINGS.get(source, _OTHER_READINGS)[: 1 if source == target else None]
     if _NO_TIMES.search(text.text) if source == "fr" else source == "en" and target not in _WITH_24_HOURS:
         readings = [one for one in readings if one.pattern is not _TIMES[source]]
     found = [(match, write) for pattern, write in readings for match in pattern.finditer(text.text)]
@@ -144,8 +151,12 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
         codes = [span for span in others if span.kind is SpanKind.OPAQUE]  # 14h30
         return codes == others and all(begin <= code.begin and code.end <= end for code in codes)
 
-    free = sorted((pair for pair in found if is_free(*pair)), key=lambda pair: pair[0].start())
-    return text.edit((*match.span(), write(match)) for match, write in free)
+    edits, last = list[tuple[int, int, str]](), 0
+    for match, write in sorted((pair for pair in found if is_free(*pair)), key=lambda pair: pair[0].start()):
+        if match.start() >= last:
+            edits.append((*match.span(), write(match)))
+            last = match.end()
+    return text.edit(edits)
 
 
 def _grouped(number: re.Match[str]) -> str:
@@ -166,8 +177,20 @@ def _with_length(language: str) -> _Reading:
 def _with_months(dates: re.Match[str]) -> str:
     """Return German dates without year with the names of their months."""
     ranges = re.sub(" ?[-–] ?", " bis ", dates[0])
-    end = "." * (dates.end() == len(dates.string))  # of the sentence, too
-    return re.sub(r"0?(\d+)\. ?(\d+)\.", lambda date: f"{date[1]}. {_MONTHS[int(date[2]) - 1]}", ranges) + end
+    months = re.sub(r"0?(\d+)\. ?(\d+)\.", lambda date: f"{date[1]}. {_MONTHS['de'][int(date[2]) - 1]}", ranges)
+    return months + _final_stop(dates)
+
+
+def _with_month(language: str) -> _Reading:
+    """Return the reading of a full date, such as 12/25/2024 in English, with the name of its month."""
+
+    def written(date: re.Match[str]) -> str:
+        day, month = map(int, date.group(1, 2))
+        if language == "en" and month > _MONTHS_OF_YEAR:
+            day, month = month, day
+        return write_date("", str(day), month, date[3] or "", language, language)
+
+    return _Reading(_FULL_DATES[language], written)
 
 
 def _with_scale_in_words(amount: re.Match[str]) -> str:
@@ -182,12 +205,18 @@ def _with_colons(time: re.Match[str]) -> str:
 def _with_24_hours(time: re.Match[str]) -> str:
     """Return an English time, or two with a dash or word between them, with 24 hours."""
     afternoon = time["half"] in "pP"
-    last = _time_of_day(time["last"], afternoon)
+    last = _time_of_day(time["last"], afternoon) + _final_stop(time)
     if not time["first"]:
         return last
     first, other = (_time_of_day(time["first"], half) for half in (afternoon, not afternoon))
-    is_later = [*map(int, first.split(":"))] > [*map(int, last.split(":"))]  # 11 to 2 p.m.
+    is_later = [*map(int, first.split(":"))] > [*map(int, last.rstrip(".").split(":"))]  # 11 to 2 p.m.
     return (other if is_later else first) + time["dash"] + last
+
+
+def _final_stop(match: re.Match[str]) -> str:
+    """Return the full stop of a match if it also ends a sentence."""
+    is_last = match[0][-1] == "." and not match.string[match.end() :].strip("\"'”’»")
+    return "." * (is_last and ends_sentence(match.string))
 
 
 def _time_of_day(time: str, afternoon: bool) -> str:
@@ -196,34 +225,27 @@ def _time_of_day(time: str, afternoon: bool) -> str:
     return f"{int(hour) % 12 + 12 * afternoon}:{minute or '00'}"
 
 
+def _of_table(language: str) -> Iterator[_Reading]:
+    """Yield the readings of the table of a language, and those of all languages."""
+    names = {"unit": ONE_UNIT, "money": MONEY, "period": PERIODS, "number": r"(?:\d{1,2} ?[-–] ?)?\d{1,3}"}
+    names["month"], per = "|".join(_MONTHS[language]), {"de": "pro", "en": "per", "fr": "par"}[language]
+    for pattern, new in (*_TABLES["read"][language], *_TABLES["read"]["any"]):
+        filled = re.sub(r"\{([a-z]+)\}", lambda name: names[name[1]], pattern)
+        yield _Reading(re.compile(filled), methodcaller("expand", new.replace("{per}", per)))
+
+
 _OTHER_READINGS = [_Reading(_GROUPED, _grouped)]
 _READINGS = {  # by source language
-    "de": [
-        _Reading(_GROUPED, _grouped),
-        _Reading(PERIOD, lambda _: " pro "),
-        _Reading(_TIMES["de"], _with_colons),
-        _with_length("de"),
-        _Reading(_DATES, _with_months),
-        _Reading(_EUROS, lambda _: " €"),
-        _Reading(_THOUSANDS, lambda number: f"{round(1000 * float(number[1].replace(',', '.'))):,}".replace(",", ".")),
-        _Reading(_PARAGRAPH, lambda part: f"{part[0].rpartition(' Abs')[0]} ({part[1]})"),
-    ],
-    "en": [
-        _Reading(_GROUPED, _grouped),
-        _Reading(PERIOD, lambda _: " per "),
-        _Reading(_TIMES["en"], _with_24_hours),
-        _with_length("en"),
-        _Reading(_SCALED, _with_scale_in_words),
-    ],
-    "fr": [
-        _Reading(_GROUPED_FRENCH, _grouped),
-        _Reading(PERIOD, lambda _: " par "),
-        _Reading(_TIMES["fr"], _with_colons),
-        _with_length("fr"),
-        _Reading(_DURATION, lambda _: " heures"),
-        _Reading(_OCTETS, lambda size: f"{size[0][:-1]}B"),
-        _Reading(_ROMAN, lambda numeral: str(_ROMANS.index(numeral[0]) + 1)),
-    ],
+    language: [
+        _Reading(_GROUPED_FRENCH if language == "fr" else _GROUPED, _grouped),
+        _Reading(_TIMES[language], _with_24_hours if language == "en" else _with_colons),
+        _with_length(language),
+        _with_month(language),
+        *([_Reading(_DATES, _with_months)] if language == "de" else ()),
+        *([_Reading(_SCALED, _with_scale_in_words)] if language == "en" else ()),
+        *_of_table(language),
+    ]
+    for language in _TIMES
 }
 
 

@@ -274,7 +274,7 @@ def mend_dates(source: str, translation: str, languages: tuple[str, str], kept: 
     language, target = map(primary_language, languages)
     for date, key in _dates(source, language) if target in _DAYS else ():
         if not any(begin < date.end() and date.start() < end for begin, end in kept):
-            translation = translation.replace(date[0], _written_date(date[0], *key, language, target))
+            translation = translation.replace(date[0], write_date(date[0], *key, language, target))
     return translation
 
 
@@ -286,7 +286,8 @@ def _dates(text: str, language: str) -> list[tuple[re.Match[str], tuple[str, int
     return [(one, (day, min(_names("months", language, one[0])), year)) for one, day, year in dates if day or year]
 
 
-def _written_date(date: str, day: str, month: int, year: str, language: str, target: str) -> str:
+def write_date(date: str, day: str, month: int, year: str, language: str, target: str) -> str:
+    """Return a date in a target language, with the days of the week that `date`, in another language, names."""
     names = [_DAYS[target][number - 1] for number in _names("days", language, date)]
     name = _MONTHS[target][month - 1]
     if target == "en":

@@ -13,11 +13,12 @@ from mt.text.word_tables import read_tables
 MONEY = "$¢£¤¥\u20a0-\u20cf"
 SIGNS_WITH_WORDS = frozenset("$€£")  # signs of money for which a translation may have a word
 TIME_ZONE = r"(?:[CEMP][DS]?T|[CEW]ES?T|BST|GMT|IST|JST|MES?Z|UTC)(?:[+-]\d{1,2})?"
-ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
-PERIOD = re.compile(
-    rf"(?<=[\d}}{MONEY}])/(?=(?:day|hour|month|night|person|user|week|year|Jahr|Monat|Nacht|Person|Stunde|Tag|Woche|an|heure"
-    r"|jour|mois|nuit|personne|semaine)\b)"
+ISO_4217 = "(?:AUD|BRL|BTC|CAD|CHF|CNY|CZK|DKK|ETH|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
+PERIODS = (
+    r"(?:day|hour|month|night|person|user|week|year|Jahr|Monat|Nacht|Person|Stunde|Tag|Woche|an|heure"
+    r"|jour|mois|nuit|personne|semaine)\b"
 )
+PERIOD = re.compile(rf"(?<=[\d}}{MONEY}])/(?={PERIODS})")
 _EMOJI_CHARACTER = (
     "\u203c\u2049\u2122\u2139\u2190-\u23ff\u2500-\u2bff\u303d\u3297\u3299\u4dc0-\u4dff"  # with bars, Braille
     "\U0001f000-\U0001faff\u00a9\u00ae"

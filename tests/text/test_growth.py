@@ -179,7 +179,11 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
     (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/", "‚a", "a⋯\u0301⋯⋯\u0316⋯"]),
     (lambda text: unify_numbers(NormalisedText(text), ("fr", "en")), 300, ["14h30 `x1` 1 000 € "]),
-    (lambda text: unify_numbers(NormalisedText(text), ("en", "fr")), 300, ["1 to ", "1 pm "]),
+    (
+        lambda text: unify_numbers(NormalisedText(text), ("en", "fr")),
+        300,
+        ["1 to ", "1 pm ", "every 1-2 h 1/13/2024 1.5kg ", "1 a/day 1.", "a ⋯1,⋯–"],
+    ),
     (lambda text: read_times(NormalisedText(text), ("de", "en")), 300, ["halb sechs ", "fünf vor ", "1 Uhr "]),
     (lambda text: mend_marks('"a," b', text, "de"), 2000, ['⋯"a ⋯x', "«a", '"⋯a ⋯', "„a “", "Haus a-", "[a "]),
     (label_tags, 2000, ["<b>A", "<b>A</b>", "</b>", "<b>A</i>"]),

@@ -162,22 +162,17 @@ class _Progress:
             await asyncio.sleep(0)  # parts whose translations are in the cache never wait
 
     async def _together(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
+        """Translate texts, in halves if one of them cannot be translated, or all take longer than a part may."""
         try:
             return await self._admitted_answers(texts)
-        except CannotTranslate:
-            return [await self._alone(text) for text in texts]
-        except DeadlineExceeded:  # the part is too large for the time limit of a request
-            if len(texts) == 1:
+        except (CannotTranslate, DeadlineExceeded) as error:
+            if len(texts) > 1:
+                half = len(texts) // 2
+                return [*await self._together(texts[:half]), *await self._together(texts[half:])]
+            if isinstance(error, DeadlineExceeded):
                 raise
-            half = len(texts) // 2
-            return [*await self._together(texts[:half]), *await self._together(texts[half:])]
-
-    async def _alone(self, text: SourceText) -> Answer:
-        try:
-            return (await self._admitted_answers([text]))[0]
-        except CannotTranslate:
             self.failed += 1
-            return untranslated_answer(text.text, self._source)
+            return [untranslated_answer(texts[0].text, self._source)]
 
     async def _admitted_answers(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
         """Translate texts. If the queue is full, wait and try again.

@@ -78,7 +78,7 @@ MODEL_METRICS = (
 
 CACHE_METRICS = (
     MetricInfo("counter", "cache_hits", "Texts answered from the cache.", "hits"),
-    MetricInfo("counter", "cache_joined", "Texts answered by the translation of an equal text in progress.", "joined"),
+    MetricInfo("counter", "cache_joined", "Texts answered by an equal request in progress.", "joined"),
     MetricInfo("counter", "cache_misses", "Texts that had to be translated.", "misses"),
 )
 

@@ -127,16 +127,13 @@ class Fleet:
         *,
         caller: str = "",
         on_sentence: OnSentence | None = None,
+        pool: WorkerPool | None = None,
     ) -> list[Translation]:
         """Return the translations of `texts`, in order, all by the same version of a model.
 
-        If this coroutine is cancelled, the texts are not translated any further.
-
-        Args:
-            texts: source texts.
-            options: direction, search options and terms.
-            caller: name of the caller; the engine serves callers in turn.
-            on_sentence: called with each finished sentence, in order; only for a request of one text.
+        If this coroutine is cancelled, the texts are not translated any further. The engine serves callers in turn.
+        `on_sentence` is called with each finished sentence, in order, of a request of one text. A request that names
+        its pool does not count as a use of the model.
 
         Raises:
             UnknownModel: no model has the name of the options.
@@ -149,24 +146,9 @@ class Fleet:
         """
         if not texts:
             return []
-        pool = self.pool_for(options.direction, options.model)
-        self._memory.use(pool, caller)
-        return await self._translate(pool, texts, options, caller, on_sentence)
-
-    async def translate_by_each(self, text: str, caller: str) -> None:
-        """Translate a text with each loaded model in the model's first direction. Raises: the errors of `translate`."""
-        for pool in [pool for pool in self.pools if pool.loaded and not pool.loading]:
-            options = TranslateOptions(next(iter(pool.description.directions)))
-            await self._translate(pool, [SourceText(text)], options, caller)
-
-    async def _translate(
-        self,
-        pool: WorkerPool,
-        texts: Sequence[SourceText],
-        options: TranslateOptions,
-        caller: str,
-        on_sentence: OnSentence | None = None,
-    ) -> list[Translation]:
+        if pool is None:
+            pool = self.pool_for(options.direction, options.model)
+            self._memory.use(pool, caller)
         if self._closed or pool.unrecoverable:
             raise Unavailable
         try:
@@ -192,6 +174,12 @@ class Fleet:
         record.add_phase(Phase.QUEUE, started - accepted)
         record.add_phase(Phase.TRANSLATE, time.monotonic() - started)
         return translations
+
+    async def translate_by_each(self, text: str, caller: str) -> None:
+        """Translate a text with each loaded model in the model's first direction. Raises: the errors of `translate`."""
+        for pool in [pool for pool in self.pools if pool.loaded and not pool.loading]:
+            options = TranslateOptions(next(iter(pool.description.directions)))
+            await self.translate([SourceText(text)], options, caller=caller, pool=pool)
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
         """Raise Overloaded if the queue is too full for these texts."""

@@ -112,7 +112,7 @@ async def translate_sentence(
     def finished(text: str) -> str:
         text = names.write_names(sentence, text)
         text = titles.write_titles(texts[0], text, languages)
-        text = places.write_places(texts[0], places.write_articles(text, languages[1]), languages, fixed)
+        text = places.write_places(texts[0], text, languages, fixed)
         text = without_copies(fixed, text)
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 

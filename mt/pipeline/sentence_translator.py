@@ -14,12 +14,12 @@ from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
 from mt.text.alignment import Link, Range, link_words
 from mt.text.casing import as_clause, begin_with_capital
-from mt.text.clock import write_times
 from mt.text.formality import banned_words, formalities_of, supports_formality
 from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.markup import strings
 from mt.text.markup.inline import InlineText
 from mt.text.markup.marks import TranslatedSegment
+from mt.text.mending import mend_phrases, write_signs_of_numbers
 from mt.text.messages import (
     double_apostrophes,
     doubles_apostrophes,
@@ -157,6 +157,8 @@ class SentenceTranslator:
             alternatives = await self._with_all_values(normalised, ranges, fixed, alternatives)
         if normalised.text != sentence or no_break_spaces:
             alternatives = await _restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
+        texts = [(one, write_signs_of_numbers(sentence, one.text, self.context.target)) for one in alternatives]
+        alternatives = tuple(with_text(one, text) for one, text in texts)
         return TranslatedSentence(alternatives, self._expectation(source, alternatives[0], terms))
 
     async def _with_all_values(
@@ -201,7 +203,8 @@ class SentenceTranslator:
         translation = write_number_signs(sentence, translation, languages[1]) if "#" in translation else translation
         for match, phrase in self.context.phrases.bracketed(sentence, *languages) if self.context.phrases else ():
             translation = translation.replace(match[0], f"({phrase}")  # which the model copied
-        mended = write_times(sentence, mend_numbers(sentence, translation, languages, kept), languages[1])
+        translation = mend_phrases(sentence, translation, languages[1])
+        mended = mend_numbers(sentence, translation, languages, kept)
         if has_ranges(sentence, self.context.source):
             terms = self.context.terms.find(sentence, self.context.source, kept)
             fixed = [*kept, *((term.begin, term.end) for term in terms)]

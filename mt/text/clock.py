@@ -1,4 +1,4 @@
-"""Times of day: those in words become digits for a model, which misreads them; those of a translation are mended."""
+"""Times of day: those in words become digits for a model, which misreads them."""
 
 import re
 from collections.abc import Sequence
@@ -11,9 +11,6 @@ from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
-_BROKEN_TIME = re.compile(r"(?<!\d)(\d\d?) à (\d\d) heures")
-_IT_IS = re.compile(r"\b(?:[Ee]r(?= ist (?:um )?\d)|[Hh]e(?=(?: is|'s) (?:at )?\d))")
-_HOURS_TWICE, _HOUR_TWICE = re.compile(r"(\d h \d\d) heures?\b"), re.compile(r"(?<![\d:])(\d\d?) h (?=\1:\d\d)")
 _TIME_OF_12 = re.compile(r"(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?", re.IGNORECASE)
 _NOON = re.compile(
     r"(?:\A(?=12)|(?<=at )|(?<=by )|(?<=until )|(?<=till )|(?<=before )|(?<=after )|(?<=around )|(?<=from )"
@@ -57,19 +54,6 @@ def relative_time(text: str, languages: tuple[str, str]) -> str | None:
             written: str = after.format(f"{match[1]} {unit}")
             return (written[:1].upper() + written[1:] if text[:1].isupper() else written) + match[3]
     return None
-
-
-def write_times(source: str, translation: str, language: str) -> str:
-    """Return a translation without `7 h 15 heures` and `He is 7:15`, which models write for 7:15 and `Il est 7:15`."""
-    language = primary_language(language)
-    if re.search(r"\b[Ii]l est \d\d?:\d\d", source):
-        translation = _IT_IS.sub(lambda match: {"E": "Es", "e": "es", "H": "It", "h": "it"}[match[0][0]], translation)
-    if language == "fr":
-        for hour, minute in set(_BROKEN_TIME.findall(translation)):
-            if f"{hour}:{minute}" in source:  # 11:45
-                translation = translation.replace(f"{hour} à {minute} heures", f"{hour} h {minute}")
-        return _HOUR_TWICE.sub("", _HOURS_TWICE.sub(r"\1", translation)) if " h" in translation else translation
-    return translation
 
 
 def _in_digits(match: re.Match[str], language: str) -> str:

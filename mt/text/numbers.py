@@ -1,6 +1,7 @@
 """Numbers and times: for a model, in the notation of the target language, and repairs of what models write."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from operator import methodcaller
 from typing import NamedTuple
@@ -50,7 +51,7 @@ _TIME_OF_12 = rf"{_HOUR_OF_12}[:.]{_MINUTE}"
 _BEFORE_HOUR = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
 _BEFORE_FRENCH_HOUR = (
     "(?:(?<=[Àà] )|(?<=[Vv]ers )|(?<=[Dd]ès )|(?<=[Ee]ntre )|(?<=et )|(?<=[Aa]vant )|(?<=[Aa]près )|(?<=l est )"
-    "|(?<=partir de )|(?<=[^ ], )|(?<=di )|(?<=manche )|(?<=RDV ))"
+    "|(?<=partir de )|(?<=[^ ], )|(?<=di )|(?<=manche )|(?<=-vous ))"
 )
 _HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
 _TIMES = {
@@ -76,7 +77,9 @@ _TIMES = {
     ),
 }
 _NO_TIMES = re.compile(r"(?:et|à) \d\d? ?h(?: par\b| ?/)|lieu de \d\d? ?h\b|durée \w+ à ")  # but durations
-_SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
+_SCALED = re.compile(
+    r"(?<!\w)((?:[A-Z]{1,2}(?=\$))?[$£€])(\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE
+)  # $3.5m, €2bn
 _TABLES = read_tables("numbers.toml")
 _MONTHS = {language: names.split() for language, names in read_tables("schedules.toml")["months"].items()}
 SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
@@ -103,7 +106,6 @@ _FULL_DATES = {  # in which the order of day and month is certain
     ),
 }
 _MONTHS_OF_YEAR = 12
-_FRENCH_DURATION = re.compile(r"(?<![\w.,:])(\d{0,2}[½¼¾](?= heures?\b)|\d{1,3}(?= heures? (?:plus t[aô]|et \d+ min)))")
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED, _GROUPED_FRENCH, _LONG_CODE_BEFORE = map(re.compile, _TABLES["patterns"].values())
 
@@ -194,8 +196,8 @@ def _with_month(language: str) -> _Reading:
 
 
 def _with_scale_in_words(amount: re.Match[str]) -> str:
-    scale = _SCALES.get(amount[2].lower())
-    return f"{amount[1]} {scale}" if scale else f"{amount[1][0]}{round(1000 * float(amount[1][1:])):,}"
+    scale = _SCALES.get(amount[3].lower())
+    return amount[1] + (f"{amount[2]} {scale}" if scale else f"{round(1000 * float(amount[2])):,}")
 
 
 def _with_colons(time: re.Match[str]) -> str:
@@ -252,14 +254,10 @@ _READINGS = {  # by source language
 def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
     """Undo what models do with numbers, and write them as the target language does.
 
-    `5:10` for `5 - 10`, `3-Dateien` for `3 files` and `½ Uhr` for `½ heure` are mended. Another sign of money than
+    `5:10` for `5 - 10`, `3-Dateien` for `3 files` are mended. Another sign of money than
     that of the source, as in `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the
     ranges `kept` of the source stay.
     """
-    if [*map(primary_language, languages)] == ["fr", "de"] and " Uhr" in translation:
-        for number in set(_FRENCH_DURATION.findall(source)):
-            time = rf"(?<![\w.,:]){number} Uhr\b(?:(?<=[½¼¾] Uhr)|(?= später| früher| und \d+ Min))"
-            translation = re.sub(time, f"{number} Stunde{'n' * (number not in ('1', *'½¼¾'))}", translation)
     if not (_DIGIT.search(translation) or _SIGN.search(translation)):
         return translation
     texts = {span.text for span in find_spans(source, kept) if span.kind is not SpanKind.NUMBER}
@@ -343,13 +341,19 @@ def _localise(source: str, translation: str, languages: tuple[str, str]) -> str:
     before, after = (None if tag in _OTHER_MARKS else MARKS.get(primary_language(tag)) for tag in languages)
     if before is None or after is None:
         return translation
-    notations: dict[tuple[str, ...], str | None] = {}
+    notations = defaultdict[tuple[str, ...], list[str | None]](list)
     for match in _SEPARATED.finditer(source):
-        parts = tuple(NOT_DIGIT.split(match[0]))
-        notation = _notation(match, before, after)
-        if notations.setdefault(parts, notation) != notation:  # for example a version and a price
-            notations[parts] = None
-    return _SEPARATED.sub(lambda match: notations.get(tuple(NOT_DIGIT.split(match[0]))) or match[0], translation)
+        notations[tuple(NOT_DIGIT.split(match[0]))].append(_notation(match, before, after))
+    counts = Counter(tuple(NOT_DIGIT.split(number)) for number in _SEPARATED.findall(translation))
+
+    def written(number: re.Match[str]) -> str:
+        """Return a number as the source has it. Those with the same digits, as 1.234 and 1,234, are in order."""
+        found = notations[parts := tuple(NOT_DIGIT.split(number[0]))]
+        in_order = found.pop(0) if len(found) == counts[parts] and None not in found else None
+        counts[parts] -= 1
+        return in_order or (found[0] if len({*found}) == 1 else None) or number[0]
+
+    return _SEPARATED.sub(written, translation)
 
 
 def _notation(match: re.Match[str], before: _Marks, after: _Marks) -> str | None:

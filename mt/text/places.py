@@ -16,16 +16,6 @@ _POSTCODE = re.compile(r"(?<![\w.,/-])(?:[DF]-)?\d{5} (?=[A-ZÄÖÜ])")
 _TOWN_HINT = re.compile(r"\d\d{4} [A-ZÄÖÜ]")  # a fast test
 _TOWN_ENDINGS = "stadt|berg|burg|dorf|heim|hausen|bach|ingen|furt|brücken?|kirchen|feld|ville"
 _ARTICLES = {"l": "la ", "L": "La ", "d": "de ", "D": "De "}
-_WRITTEN_ARTICLES = {  # the models write those of other nouns before acronyms
-    "de": ((re.compile(r"\b([Dd])ie (?=BIP\b)"), r"\1as "), (re.compile(r"\ADie (?=IWF\b)"), "Der ")),
-    "fr": (
-        (re.compile(r"\b([Ll])[ae] (?=(?:ADN|OMC|OMS|ONU|OTAN)\b)"), r"\1'"),
-        (re.compile(r"\A(?=(?:ONU|OTAN) [a-z])"), "L'"),
-        (re.compile(r"\b([Dd])e la (?=(?:FMI|PIB)\b)"), r"\1u "),
-        (re.compile(r"\bà la (?=(?:FMI|PIB)\b)"), "au "),
-        (re.compile(r"\b([Ll])a (?=(?:FMI|PIB)\b)"), r"\1e "),
-    ),
-}
 _CAPITALS = re.compile("[A-Z][A-Z][A-Z]")  # a fast test
 _ACRONYM = re.compile(r"(?!\AWHO)(?<![\w./@'’-])((?:[LlDd]['’])?)([A-Z]{2,4})(?![\w/@'’-]|\.\w)")
 _NEITHER_BEFORE, _AFTER = r"[\w'’.@/`-]", r"(?![\w@/-]|\.\w)"
@@ -63,15 +53,6 @@ def read_acronyms(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     found = (match for match in _ACRONYM.finditer(text.text) if match[2] in names)
     free = (one for one in found if not any(begin < one.end() and one.start() < end for begin, end in kept))
     return text.edit((*one.span(), _ARTICLES.get(one[1][:1], "") + names[one[2]]) for one in free)
-
-
-def write_articles(translation: str, language: str) -> str:
-    """Write the articles of the acronyms of `read_acronyms` in German and French: `la FMI` becomes `le FMI`."""
-    for article, right in (
-        _WRITTEN_ARTICLES.get(primary_language(language), ()) if _CAPITALS.search(translation) else ()
-    ):
-        translation = article.sub(right, translation)
-    return translation
 
 
 def postcodes(text: str) -> list[Range]:

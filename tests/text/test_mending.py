@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 
 from mt.text.casing import begin_with_capital
-from mt.text.clock import write_times
+from mt.text.mending import mend_phrases, write_signs_of_numbers
 from mt.text.messages import write_number_signs
 from mt.text.names import write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.numbers import mend_numbers
-from mt.text.places import write_articles, write_places
+from mt.text.places import write_places
 from mt.text.protect import find_spans
 from mt.text.schedules import mend_dates, mend_ranges
 from mt.text.titles import write_titles
@@ -31,7 +31,7 @@ def of_pair(mend: Callable[[str, str, tuple[str, str]], str]) -> Callable[[str, 
 
 MENDED: dict[str, Callable[[str, str, str], str]] = {
     "numbers": of_pair(mend_numbers),
-    "times of day": write_times,
+    "phrases": mend_phrases,
     "prohibitions": of_pair(mend_prohibitions),
     "days and months": of_pair(mend_dates),
     "ranges of days and times": of_pair(mend_ranges),
@@ -43,7 +43,7 @@ MENDED: dict[str, Callable[[str, str, str], str]] = {
     "no-break spaces": restore_no_break_spaces,
     "quotation marks": lambda source, translation, language: unify_quotes(translation, find_spans(source), language),
     "guillemets": space_guillemets,
-    "articles of acronyms": lambda _, translation, language: write_articles(translation, language),
+    "numbers of items": write_signs_of_numbers,
     "signs of numbers": write_number_signs,
     "marks at the end": mend_marks,
 }
@@ -80,6 +80,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en de", "line 1,234 is, rows 1,235, (100,200)", "⟨1,234, 1,235,→1.234, 1.235,⟩ (100,200)"),
         ("en de", "at 4.50", "für 4,50"),
         ("en de", "version 2.5 costs $2.5", "2.5 kostet ⟨$2.5→2.5 $⟩"),  # a version and a price
+        ("de en", "1.234 ist größer als 1,234.", "⟨1.234→1,234⟩ is larger than 1.234."),
         ("en de", "version 1.234.56", "1.234.56"),
         ("en ja", "2.5 kg", "2.5 kg"),
         *(("en de", text, text) for text in ("rgb(255,128,255)", "https://x.org/?s=100,200", "\\d{1,300} (100,200)")),
@@ -89,12 +90,6 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "Es bildeten 10.000 Menschen", "⟨10.000→10,000⟩ people formed"),
         ("en de", "add 2.5 g, 2.5-3.5 kg", "⟨2.5→2,5⟩ g, ⟨2.5-3.5→2,5-3,5⟩ kg"),
         ("en xx", "2.5 kg", "2.5 kg"),  # an unknown language
-        ("fr de", "½ heure plus tard, 1½ heure", "⟨½ Uhr→½ Stunde⟩ später, ⟨1½ Uhr→1½ Stunden⟩"),
-        ("fr de", "2 heures plus tard, à 5 heures", "⟨2 Uhr→2 Stunden⟩ später, um 5 Uhr"),
-        ("fr de", "2 heures et 5 minutes", "⟨2 Uhr→2 Stunden⟩ und 5 Minuten"),
-        ("fr de", "1 heure plus tôt", "⟨1 Uhr→1 Stunde⟩ früher"),
-        ("fr de", "à 5 heures, plus tard que prévu", "um 5 Uhr später als geplant"),
-        ("en de", "½ heure", "½ Uhr"),
         ("en de", "$1.5 billion, 1 billion, 2 million", "⟨$1,5 Million,→1,5 Milliarden Dollar,⟩ 1 ⟨Billion→Milliarde⟩"),
         ("en de", "$1.2 million and 3 trillion", "1,2 ⟨million→Millionen⟩ und 3 ⟨Trillion→Billionen⟩"),
         (
@@ -132,7 +127,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "50¢ Rabatt", "0.50 $ off"),
         ("de en", "`$x` 12 €", "`$x` ⟨$12→€12⟩"),
     ],
-    "times of day": [
+    "phrases": [
         ("fr", "7:15 Uhr", "à 7 h 15⟨ heures→⟩, 3 heures"),
         ("fr", "2:15:30, 0:05", "de ⟨2 h →⟩2:15:30, ⟨0 h →⟩0:05, 1 h 2:15"),
         ("fr", "11:45 Uhr, 9–18 Uhr", "11⟨ à 45 heures→ h 45⟩, 9 à 18 heures"),
@@ -140,6 +135,22 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de", "Il est 9:20", "⟨Er→Es⟩ ist 9:20."),
         ("en", "qu'il est 9:20", "⟨He→It⟩ is 9:20, ⟨he→it⟩'s 9:20, he is nine"),
         ("de", "Il a 9:20", "Er ist 9:20."),
+        ("de", "½ heure plus tard, 1½ heure", "⟨½ Uhr→½ Stunde⟩ später, ⟨1½ Uhr→1½ Stunden⟩"),
+        ("de", "2 heures plus tard, à 5 heures", "⟨2 Uhr→2 Stunden⟩ später, um 5 Uhr"),
+        ("de", "(1 hour and 30 minutes)", "(⟨1 Uhr→1 Stunde⟩ und 30 Minuten)"),
+        ("de", "à 5 heures, plus tard que prévu", "um 5 Uhr später als geplant"),
+        ("de", "toutes les 6 heures", "alle 6 ⟨Uhr→Stunden⟩"),
+        ("en", "toutes les 6 heures", "every 6 ⟨o'clock→hours⟩"),
+        ("en", "Alle 14 Tage, alle 12 Kinder", "⟨All→Every⟩ 14 days, all 12 children"),
+        ("de", "your letter of 3 May", "Ihr Brief ⟨von→vom⟩ 3. Mai, von 3. Klasse"),
+        ("fr", "your letter of 3 May", "votre lettre ⟨de→du⟩ 3 mai, de 3 chiens"),
+        ("fr", "in 44 BC", "en 44 ⟨av.→av. J.-C.⟩"),
+        ("en", "max. : 5", "max.⟨ →⟩: 5"),
+        ("de", "(DD/MM/YYYY)", "⟨(DD/MM/YYYY)→(TT/MM/JJJJ)⟩"),
+        ("fr", "The IMF", "⟨La→Le⟩ FMI ⟨de la→du⟩ PIB, ⟨à la→au⟩ FMI, ⟨le →l'⟩OMS"),
+        ("fr", "The UNO", "⟨OTAN→L'OTAN⟩ se réunit, OTAN"),
+        ("de", "The IMF", "⟨Die→Der⟩ IWF, ⟨die→das⟩ BIP, die IWF"),
+        ("en", "l'IMF", "la FMI"),
     ],
     "prohibitions": [
         ("en de", "It must not be opened.", "Es ⟨muss→darf⟩ nicht geöffnet werden."),
@@ -312,11 +323,11 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de", '"a" and 5"', '„a“ und 5"'),
         ("de", '"a" and open("x y")', '„a“ und open("x y")'),
     ],
-    "articles of acronyms": [
-        ("fr", "", "⟨La→Le⟩ FMI ⟨de la→du⟩ PIB, ⟨à la→au⟩ FMI, ⟨le →l'⟩OMS"),
-        ("fr", "", "⟨OTAN→L'OTAN⟩ se réunit, OTAN"),
-        ("de", "", "⟨Die→Der⟩ IWF, ⟨die→das⟩ BIP, die IWF"),
-        ("en", "", "la FMI"),
+    "numbers of items": [
+        ("de", "Invoice No. 117", "Rechnung ⟨#→Nr. ⟩117"),
+        ("fr", "Invoice No. 117", "Facture ⟨#→n° ⟩117"),
+        ("fr", "Bug #117", "Bogue #117"),
+        ("en", "Facture n° 117", "Invoice #117"),
     ],
     "signs of numbers": [
         ("de", "# cats", "⟨#-→# ⟩Katzen"),

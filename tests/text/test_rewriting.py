@@ -172,7 +172,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ),
         ("fr en", "le ⟨5/3/1980, 14/06,→5 mars 1980, 14 juin,⟩ 14/20, 3/05, 13.01, articles 27.01"),
         ("fr en", "⟨3,7Mo→3,7 MB⟩, 10 ⟨Go/mois→GB par mois⟩, toutes les 6⟨ h→ heures⟩, lundi ⟨9h30→9:30⟩, ⟨20h→20:00⟩"),
-        ("en de", "a $5 m rope, $5mm, US$5m, `$5m`"),
+        ("en de", "a $5 m rope, $5mm, ⟨US$5m→US$5 million⟩, `$5m`"),
     ],
     "acronyms": [
         ("fr en", "⟨L'OMS→La WHO⟩ et les pays de ⟨l'OTAN→la NATO⟩ ou ⟨d'ADN→de DNA⟩, l'OMSA, OMS-x"),
@@ -193,7 +193,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
             "de en",
             "⟨8 Uhr 30→8:30 Uhr⟩, ⟨8 Uhr 5→8:05 Uhr⟩, 8 Uhr 30 Leute, fünf nach zehn Versuchen, deshalb sechs",
         ),
-        ("en de", "at ⟨half past seven→7:30⟩, at ⟨quarter to one→12:45⟩, a quarter past 9"),
+        ("en de", "at ⟨half past seven→7:30⟩, at ⟨quarter to one→12:45⟩, ⟨a quarter past 9→9:15⟩"),
         ("en de", "at ⟨ten to eight→7:50⟩ and ⟨five minutes past two→2:05⟩. Give ten to eight, five to ten days"),
         (
             "en de",

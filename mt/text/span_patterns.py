@@ -70,8 +70,10 @@ _STREET, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("streets", "
 _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])
 _LITERAL = r"[\"'](?<![\w}].)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?![^\s.,!?]))"
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
+_NOT_NAMED = "".join(rf"(?<!%\w{{{length}}}%s)" for length in range(3, 31))  # %name%s
 _GLUED = (  # %1$sHere%2$s
-    r"%(?:\d{1,2}\$)?s(?:(?=[^\W\d_]{3})(?!\w{1,40}%(?![s\d]))|(?<=[^\W\d_]{3}%s)(?!\w)|(?<=[^\W\d_]{3}%\d\$s)(?!\w))"
+    r"%(?:\d{1,2}\$)?s(?:(?=[^\W\d_]{3})(?!\w{1,40}%(?![s\d]))"
+    rf"|(?:(?<=[^\W\d_]{{3}}%s){_NOT_NAMED}|(?<=[^\W\d_]{{3}}%\d\$s))(?!\w))"
 )
 _BEGIN = rf"{_GLUED}|[$#%@]\{{|&nbsp;|~~|-{{4}}|={{4}}|(?<=[^\W\d_]{{3}}){_NOTE}"  # of another span
 _LETTER = rf"(?!{_BEGIN})[^{_BREAK}]"

@@ -34,7 +34,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨%s⟩ ⟨%1$s⟩ ⟨%.2f⟩ ⟨%(name)s⟩ ⟨%name%⟩ ⟨50%⟩ of ⟨5%%⟩",
         "Smith ⟨et al.⟩ and ⟨op. cit.⟩ of et",
         "⟨1 < 2⟩ and ⟨x > 3⟩, ⟨€5⟩/month, ⟨{price}⟩/month",
-        "⟨{1}⟩Save⟨{2}⟩ ⟨{1>⟩the file⟨<1}⟩ ⟨%s⟩Click here⟨%s⟩ ⟨%1$s⟩more⟨%2$s⟩ file⟨{n}⟩⟨.txt⟩ ⟨{n}⟩x ⟨%snap%⟩ ⟨%ss⟩",
+        "⟨{1}⟩Save⟨{2}⟩ ⟨{1>⟩the file⟨<1}⟩ ⟨%s⟩Click here⟨%s⟩ ⟨%1$s⟩more⟨%2$s⟩ file⟨{n}⟩⟨.txt⟩ ⟨{n}⟩x ⟨%snap%⟩ ⟨%name%s⟩ ⟨%ss⟩",
         "the regex ⟨^[a-z]+$⟩ or ⟨^\\d{3}$⟩ for ⟨^a⟩ costs ⟨$5⟩",
         "⟨$1⟩ of ⟨$2⟩, ⟨%@⟩ ⟨«First_Name»⟩ ⟨«kundenNr»⟩ ⟨«Vorname»⟩ the «dog»",
         "⟨*true*⟩ or ⟨*null*⟩ ⟨<<Name>>⟩ ⟨[FIRST_NAME]⟩ ⟨[YOUR NAME]⟩ [NOTE] ⟨<<a⟩ b ⟨c>>⟩",

@@ -237,6 +237,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         unfinished = (
             end in inside
             or follows == "="
+            or paragraph[end : end + 2] in (": ", "; ")
             or (follows in ("-", "–") and bool(_FIRST_PART.search(sentence) or _SECOND_PART.match(paragraph, end)))
             or any(after.match(paragraph, end) and day.search(sentence) for day, after in _OF_DAYS)
             or ends_with_abbreviation(paragraph[begin:end], paragraph[end : end + 20], language)

@@ -150,6 +150,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("fr", "⟨Voir vol. 3, p. 5.⟩"),
         ("fr", "⟨J'ai vu M. Dupont.⟩ ⟨C'est M. Petit.⟩ ⟨La taille est M.⟩ ⟨Le prix est bas.⟩"),
         ("de", "⟨Die Kd.-Nr. ist vom Do.–Sa. neu.⟩ ⟨Er ging.⟩⟨-Sie kam.⟩"),
+        ("fr", "⟨Vitesse max. : 130 km/h ; conso. : 5,4 l⟩"),
         ("fr", "⟨Lun.-ven. : 8h30-17h, sam. 9h30, dim. fermé⟩\n⟨J'aime ce jeu.⟩ ⟨Il est bien.⟩"),
         *(
             ("en", f"⟨{text}⟩")

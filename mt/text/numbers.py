@@ -137,7 +137,9 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     if not (_DIGIT.search(text.text) or "}/" in text.text):
         return text
     source, target = map(primary_language, languages)
-    readings = _READINGS.get(source, _OTHER_READINGS)[: 1 if source == target else None]
+    readings = _READINGS.get(source, _OTHER_READINGS)
+    if source == target:  # of a text that stays, such as $1.2M
+        readings = [one for one in readings if one.write in (_grouped, _with_scale_in_words)]
     if _NO_TIMES.search(text.text) if source == "fr" else source == "en" and target not in _WITH_24_HOURS:
         readings = [one for one in readings if one.pattern is not _TIMES[source]]
     found = [(match, write) for pattern, write in readings for match in pattern.finditer(text.text)]

@@ -146,6 +146,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("fr", "your letter of 3 May", "votre lettre ⟨de→du⟩ 3 mai, de 3 chiens"),
         ("fr", "in 44 BC", "en 44 ⟨av.→av. J.-C.⟩"),
         ("en", "max. : 5", "max.⟨ →⟩: 5"),
+        ("de", "US$5 and US$3.5 million", "⟨US$5→5 US-Dollar⟩ und ⟨US$3.5 Millionen→3.5 Millionen US-Dollar⟩"),
+        ("fr", "US$5 and US$3 million", "⟨US$5→5 $ US⟩ et ⟨US$3 millions→3 millions de dollars US⟩"),
         ("de", "(DD/MM/YYYY)", "⟨(DD/MM/YYYY)→(TT/MM/JJJJ)⟩"),
         ("fr", "The IMF", "⟨La→Le⟩ FMI ⟨de la→du⟩ PIB, ⟨à la→au⟩ FMI, ⟨le →l'⟩OMS"),
         ("fr", "The UNO", "⟨OTAN→L'OTAN⟩ se réunit, OTAN"),

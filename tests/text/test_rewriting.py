@@ -138,7 +138,9 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("de en", "am Dienstag ⟨5.3.→5. März⟩ um 18 Uhr"),
         ("fr de", "à 2⟨h→ heures⟩ de Paris, à 9⟨h→ heures⟩ de vol, à 8⟨h→ heures⟩ par jour, à 3h"),
         ("fr de", "à ⟨8 h→8:00⟩ et à ⟨18 h→18:00⟩ devant, Après ⟨17 h→17:00⟩, à partir de ⟨9 h→9:00⟩, dure 8 h"),
+        ("fr en", "2,5⟨ M€→ millions d'euros⟩, 3⟨Md€→ milliards d'euros⟩, 750⟨ k→\u00a0000 ⟩€"),
         ("fr fr", "14h30"),
+        ("en en", "⟨$1.2M→$1.2 million⟩, 2.4GHz, 9 a.m."),
         ("fr de", "À 15h 30⟨ →\u00a0⟩000 € volés."),
         (
             "fr en",

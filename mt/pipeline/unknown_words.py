@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mt.languages import primary_language
+from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention
 from mt.text import casing, negation, protect, quotations
@@ -34,6 +35,7 @@ NOUN_PROBABILITY, KNOWN_PROBABILITY = 0.7, 0.8  # a guess for a noun has less; a
 _WORD = re.compile(r"(?<![^\W\d_])(?<!\d-)[^\W\d_]+(?:-[^\W\d_]+)*")  # not year-old of 2,000-year-old
 _MOST_WORDS = 3  # of a phrase
 _MOST_TOKENS = 2  # of a word in place of which the model may invent a form, but no other word
+_LONGEST_ENDING = 2  # number of letters by which two forms of a word differ
 _ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
 # German words that begin a sentence with a noun; other words with a capital before a noun are titles and first names
 _DETERMINER = re.compile(
@@ -89,7 +91,7 @@ async def replace_guesses(
     for guess, word in _guesses(written, target, origins):
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)
-        if (word.phrase or word.text) in context.banned or len(places) != 1:
+        if (word.phrase or word.text) in context.banned or len(places) != 1 or await _is_stable(guess, word, context):
             continue
         if not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):
             begin, end = places[0].span()
@@ -99,6 +101,16 @@ async def replace_guesses(
             text = _elide(text[:begin], instead, context.target) + instead + text[end:]
             copied += [] if word.phrase else [word.text]
     return (with_text(replace(alternatives[0], copied=tuple(copied)), text), *alternatives[1:])
+
+
+async def _is_stable(guess: str, word: _Word, context: SentenceContext) -> bool:
+    """Return whether the model also writes a guess, perhaps another form of it, for the word alone, which it knows."""
+    if word.new or word.phrase:
+        return False
+    (result,) = await DecodeCall([context.request(word.text, context.options)])
+    alone = context.alternative(result.hypotheses[0]).text if result.hypotheses else ""
+    length = max(LEAST_LETTERS, len(guess) - _LONGEST_ENDING)
+    return alone.casefold()[:length] == guess.casefold()[:length] != word.text.casefold()[:length]
 
 
 def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -> list[_Word]:
@@ -197,5 +209,7 @@ def _words(
         first = max(0, bisect_right(offsets, match.start()) - 1)
         last = bisect_left(offsets, match.end())
         score = sum(log_probabilities[first:last]) if log_probabilities else 0.0
-        words.append(_Word(*match.span(), match[0], first, last, sum(new_pairs[first + 1 : last]), score))
+        hyphens = {bisect_right(offsets, match.start() + at) - 1 for at, sign in enumerate(match[0]) if sign == "-"}
+        new = sum(new_pairs[at] for at in range(first + 1, last) if hyphens.isdisjoint((at - 1, at)))
+        words.append(_Word(*match.span(), match[0], first, last, new, score))
     return words

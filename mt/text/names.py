@@ -1,7 +1,6 @@
 """Names of people, which small models translate as words: `Hans Müller` became `Hans murder`."""
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from mt.text.alignment import Range
@@ -62,33 +61,43 @@ def lost_names(source: str, translation: str) -> list[Range]:
         if not all(name in translation for name in match.groups()) and _is_name(match["surname"], match["given"])
     ]
     covered = {place for one in lost for place in range(*one)}
-    for name, places in _given_names(source, translation):
-        if not _other_forms(name, translation):
+    for places, forms in _given_names(source, translation):
+        if not forms:
             lost += [place.span() for place in places if place.start() not in covered]
     return lost
 
 
 def write_names(source: str, translation: str) -> str:
-    """Return a translation with the given names of its source in place of other forms, as `Johannes` for `John`."""
+    """Return a translation with the given names of its source in place of others, such as `Johannes` for `John`."""
     for name in _WITH_APOSTROPHE.findall(source) if "'" in source else ():
         translation = translation.replace(f"{name[:2]} {name[2:]}", name)  # O' Neill
     if source.isupper():
         source = source.title().replace(" ", ", ")  # without surnames
-    for name, places in _given_names(source, translation):
-        found = [form for form in _other_forms(name, translation) if not re.search(rf"\b{form}\b", source)]
+    for places, forms in _given_names(source, translation):
+        found = [form for form in forms if not re.search(rf"\b{form}\b", source)]
         surnames = filter(None, (_NEXT_NAME.match(source, place.end()) for place in places))
         if len(found) == 1 and all(surname[1] in translation for surname in surnames):  # not Christopher Columbus
-            translation = re.sub(rf"(?<![\w-]){found[0]}(?=s?(?![\w-]))", name, translation)
+            translation = re.sub(rf"(?<![\w-]){found[0]}(?=s?(?![\w-]))", places[0][0], translation)
     return translation
 
 
-def _given_names(source: str, translation: str) -> Iterator[tuple[str, list[re.Match[str]]]]:
-    """Yield the given names of a source that its translation lacks, without those that languages translate."""
+def _given_names(source: str, translation: str) -> list[tuple[list[re.Match[str]], list[str]]]:
+    """Return the given names of a source that its translation lacks, without those that languages translate.
+
+    Each is a list of its places in the source and one of its other forms in the translation. A name without one stands
+    for the only other name that the translation invents: `Elke` for `Alice`.
+    """
+    found = list[tuple[list[re.Match[str]], list[str]]]()
     for name in _certain_names_in(source):
         if name not in translation:
             places = [*re.finditer(rf"(?<![\w.@'’/-]){name}(?![\w@/-]|\.\w)", source)]
             if places and not any(map(_is_translated, places)):
-                yield name, places
+                found.append((places, _other_forms(name, translation)))
+    lost = [places for places, forms in found if not forms]
+    new = _certain_names_in(translation).difference(_CAPITALISED.findall(source), *(forms for _, forms in found))
+    if len(lost) == len(new) == 1 and is_woman(lost[0][0][0]) == is_woman(name := next(iter(new))):
+        found = [(places, forms or [name]) for places, forms in found]
+    return found
 
 
 @lru_cache(maxsize=1024)

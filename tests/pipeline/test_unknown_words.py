@@ -73,6 +73,8 @@ def test_known_words_and_terms_are_not_copied(starter: Translator) -> None:
         ("en", "de", "The train to Munich leaves at eight o'clock."),
         ("de", "en", "Ich habe meinen Schlüssel verloren."),
         ("en", "de", "Pricing terms for purchase agreements"),  # Preisbedingungen, a compound
+        ("fr", "de", "J'accepte les CGV."),  # the model translates the first word alone in the same way
+        ("de", "en", "Shell-artiger MIDI-Sequenzer"),  # no part of the word is unknown
     ]
     for source, target, text in rows:
         assert [one.copied for one in starter.translate(text, source=source, target=target).sentences] == [()]

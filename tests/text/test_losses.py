@@ -43,6 +43,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "Ask ⟨Hans Müller⟩.", "Frag Johann Müller."),
         ("", "Tom and ⟨Mary Brown⟩ sleep.", "Tom und Maria Brown schlafen."),
         ("", "Heute hat ⟨Anna⟩ Geburtstag.", "Today is her birthday."),
+        ("", "Alice and Mary sleep.", "Elke und Maria schlafen."),  # which gets the only other name
         ("", "I gave ⟨Gérard⟩ the book. Mary: yes.", "Ich gab mir das Buch. Maria: ja."),  # which has another form
         ("", "Queen Elizabeth, Saint Peter, John 3:16, Charles the Great", "Königin"),
         ("", "Tell Anna Monday is fine.", "Sag Anna, Montag ist gut."),

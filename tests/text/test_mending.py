@@ -219,6 +219,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "Hans, Karl Marx", "Hans, ⟨Charles→Karl⟩ Marx"),
         ("", "Christopher Columbus, Queen Mary", "Christoph Kolumbus, Königin Maria"),
         ("", "Mary and Maria", "Maria und Maria"),
+        ("", "Alice, Mary, Tom", "⟨Elke→Alice⟩, ⟨Maria→Mary⟩, Tom"),  # the only other name of a woman
+        ("", "Alice, Anna, Tom", "Elke, Tom"),
+        ("", "Hans, Karl", "Elke, Karl"),
         ("", "Charles the Great, Louis XIV", "Karl der Große, Ludwig XIV."),
     ],
     "titles": [

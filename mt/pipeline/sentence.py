@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from mt.errors import RequestError
 from mt.languages import primary_language
@@ -32,7 +33,7 @@ from mt.pipeline.variants import (
     restore,
 )
 from mt.text import casing, names, places, protect, repetition, segment, titles
-from mt.text.alignment import Range, ranges_between, split_ranges
+from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
 from mt.text.phrases import MOST_CHARACTERS
@@ -51,6 +52,12 @@ from mt.text.terms import without_copies
 
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
 _MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one
+PART_TOKENS = 24  # at most, in a part of a sentence with a doubtful translation
+LEAST_CLAUSES, CLAUSE_TOKENS = 5, 12
+"""Least number of the clauses or items of a list, and the most tokens of them, on average."""
+LEAST_COMPLETE, LEAST_COMPLETE_LIST = 0.55, 0.7
+"""Least completeness (mt.text.repetition) of a translation without omitted words, and of one of a list."""
+LEAST_GAIN = 0.05  # of completeness by which a translation in parts must be better
 LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models rarely omit any; the check takes time
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> \(|(?:\A|(?<=[^\W\d_]{3}))\()(?P<inner>[^()]+)\)(?P<mark>:?)")
 _ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
@@ -63,7 +70,7 @@ _PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
 
 
 async def translate_sentence(
-    sentence: str, context: SentenceContext, kept: Sequence[Range] = (), is_part: bool = False
+    sentence: str, context: SentenceContext, kept: Sequence[Range] = ()
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
 
@@ -73,8 +80,8 @@ async def translate_sentence(
 
     Most sentences are decoded once. A headline is decoded in title case and in lower case, and the better result is
     used. A sentence is decoded again if its translation lacks spans, symbols or terms, or is repetitive. It is divided
-    if it is longer than those of the training text, or if its translation omits words (listed in
-    `Alternative.omitted`) or is too short. `is_part` tells whether `sentence` is a part of one that was divided.
+    if it is longer than those of the training text. It is translated in parts, too, if its translation may omit words
+    (listed in `Alternative.omitted`) or clauses, or has words twice, and the more complete result is used.
 
     Raises:
         RequestError: The model fails on the sentence.
@@ -84,7 +91,7 @@ async def translate_sentence(
         return (analysis.without_search,)
     kept, terms = analysis.kept, analysis.terms
     if not (kept or terms) and (measure := read_measure(sentence, context.source, context.target)):
-        contents = await translate_sentence(measure.content, context, is_part=True)
+        contents = await translate_sentence(measure.content, context)
         return tuple(with_text(one, measure.write(one.text)) for one in contents)
     if divided := _divide_at_mark(sentence, context, kept) or _divide_at_phrase(sentence, context, kept):
         return await _translate_parts(divided, context, kept)
@@ -108,8 +115,11 @@ async def translate_sentence(
     languages = context.source, context.target
     fixed = [(sentence[one.begin : one.end], one.translation or "") for one in analysis.matches if one.translation]
     fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)
+    written = "\n".join([sentence, *chain.from_iterable(fixed)])
+    doubled = bool(repetition.doubled_words(written, alternatives[0].text))
 
     def finished(text: str) -> str:
+        text = with_edits(text, [(*place, "") for place in repetition.doubled_words(written, text)])
         text = names.write_names(sentence, text)
         text = titles.write_titles(texts[0], text, languages)
         text = places.write_places(texts[0], text, languages, fixed)
@@ -118,18 +128,36 @@ async def translate_sentence(
 
     alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
     for struck in _STRUCK.findall(sentence) if "~~" in sentence and not kept else ():  # the model copies it
-        words = (await translate_sentence(struck, context, is_part=True))[0].text
+        words = (await translate_sentence(struck, context))[0].text
         words = casing.as_clause(words, struck, context.target, False, context.is_common)
         alternatives = tuple(with_text(one, one.text.replace(f"~~{struck}~~", f"~~{words}~~")) for one in alternatives)
     if not context.options.sample and has_quotes(sentence):
         alternatives = await _mend_quotations(sentence, alternatives, context, kept)
+    return alternatives if context.options.sample else await _complete(sentence, alternatives, doubled, context, kept)
+
+
+async def _complete(
+    sentence: str,
+    alternatives: tuple[Alternative, ...],
+    is_doubtful: bool,
+    context: SentenceContext,
+    kept: Sequence[Range],
+) -> tuple[Alternative, ...]:
+    """Return the alternatives of a sentence, or its translation in parts if the best is doubtful and less complete.
+
+    It is doubtful, too, if it omits words, or if it is that of a list and may lack items.
+    """
     best = alternatives[0]
-    if context.options.sample or not (best.omitted or (not is_part and repetition.is_too_short(sentence, best.text))):
+    if omitted := best.omitted:
+        parts = await _translate_in_parts(sentence, lambda part: not any(one in part for one in omitted), context, kept)
+        is_longer = parts and repetition.text_width(parts[0].text) > repetition.text_width(best.text)
+        return parts if is_longer and len("".join(parts[0].omitted)) <= len("".join(omitted)) else alternatives
+    if not (is_doubtful or _may_lack_clauses(sentence, best, context)):
         return alternatives
-    incomplete = best.omitted or (sentence,)
-    halves = await _translate_in_parts(sentence, lambda part: not any(one in part for one in incomplete), context, kept)
-    is_longer = halves and repetition.text_width(halves[0].text) > repetition.text_width(best.text)
-    return halves if is_longer and len("".join(halves[0].omitted)) <= len("".join(best.omitted)) else alternatives
+    limit = min(PART_TOKENS, len(context.encode(sentence)) // 2)
+    parts = await _translate_in_parts(sentence, partial(context.covers, limit=limit), context, kept)
+    is_better = parts and _completeness(sentence, parts[0]) > _completeness(sentence, best) + LEAST_GAIN
+    return parts if is_better else alternatives
 
 
 async def _mend_quotations(
@@ -154,7 +182,7 @@ async def _translate_quotations(
     """
     words = {sentence[begin:end]: "" for begin, end in quoted}
     for text in words:
-        words[text] = (await translate_sentence(text, context, is_part=True))[0].text
+        words[text] = (await translate_sentence(text, context))[0].text
     if not has_double_quotes(draft.text) and all(text.casefold() in draft.text.casefold() for text in words.values()):
         text, are_words = draft.text, all(one.islower() and len(one.split()) <= _MOST_WORDS for one in words)
         is_prose = are_words or not has_double_quotes(sentence)
@@ -164,7 +192,7 @@ async def _translate_quotations(
             return (with_text(draft, text),)
         if not is_prose:
             return ()
-    alternatives = await translate_sentence(sentence, context, [*kept, *quoted], is_part=True)
+    alternatives = await translate_sentence(sentence, context, [*kept, *quoted])
     alternatives = tuple(
         with_text(one, write_quotations(quote_words(sentence, one.text, words), words)) for one in alternatives
     )
@@ -351,7 +379,7 @@ async def _translate_parts(
     """Translate the parts of a sentence that are not kept, and join the translations."""
     ranges_of = split_ranges(kept, [part.text for part in parts])
     to_translate = [(part.text, ranges) for part, ranges in zip(parts, ranges_of, strict=True) if not part.kept]
-    lists = [await translate_sentence(text, context, ranges, is_part=True) for text, ranges in to_translate]
+    lists = [await translate_sentence(text, context, ranges) for text, ranges in to_translate]
     joined = []
     for rank in range(max(map(len, lists))):
         chosen = [n_best[min(rank, len(n_best) - 1)] for n_best in lists]
@@ -363,11 +391,23 @@ async def _translate_parts(
     return tuple(joined)
 
 
+def _completeness(sentence: str, translation: Alternative) -> float:
+    return repetition.completeness(sentence, translation.text, translation.piece_log_probabilities)
+
+
+def _may_lack_clauses(sentence: str, translation: Alternative, context: SentenceContext) -> bool:
+    """Return whether a sentence is a list of many short items or clauses, of which the translation may lack some."""
+    if _completeness(sentence, translation) >= LEAST_COMPLETE_LIST:
+        return False
+    tokens, clauses = len(context.encode(sentence)), len(clause_ranges(sentence, context.source))
+    return clauses >= LEAST_CLAUSES and PART_TOKENS < tokens <= CLAUSE_TOKENS * clauses
+
+
 async def _omitted_words(decoded: DecodedVariant, context: SentenceContext) -> tuple[str, ...]:
     """Return the words of a sentence that its best translation omits. Short sentences are not checked."""
     text, best = decoded.variant.stripped.text, decoded.best
     is_short = len(decoded.request.source) < LEAST_TOKENS
-    if is_short or not repetition.may_omit(text, best.text, best.piece_log_probabilities):
+    if is_short or _completeness(text, best) >= LEAST_COMPLETE:
         return ()
     omitted = repetition.omitted_words(text, await piece_attention(decoded, 0, context))
     words = [text[begin:end] for begin, end in omitted]

@@ -23,8 +23,13 @@ LEAST_PEAK = 0.1
 LEAST_DEFICIT, LEAST_OMITTED = 0.1, 9
 """Minimum of the deficits of all pieces of words that a translation omits, together, and of the width of the words."""
 ROUNDING = 0.99  # of sums of deficits, at most
-LEAST_COMPLETE = 0.55
-"""Minimum of (width relative to the source) + (mean log-probability of a piece) of a translation with all words."""
+_WORDS = r"[^\W\d_]+(?: [^\W\d_]+){0,7}?"
+_TWICE = re.compile(
+    rf"(?<!\w)({_WORDS})(?:[ /]\1)+(?!\w)|(?<=, )({_WORDS})(?:,? (?:and|und|et)|,) \2(?=,| and| und| et|\W*$)"
+)
+_REPEATED = re.compile(rf"(?<!\w)({_WORDS})\W{{1,3}}\1(?!\w)")
+_LETTERS, _AND = re.compile(r"[^\W\d_]+"), ("and", "und", "et")
+_MAY_BE_TWICE = frozenset(("das", "dem", "den", "der", "die", "had", "ihr", "in", "nous", "sie", "that", "vous"))
 _WIDE = re.compile(f"[{WIDE}]")
 _WORD = re.compile(rf"[{WIDE}]|[^\W{WIDE}]+")
 _WIDTH = 2.5  # width, in letters, of a character of a script without spaces; the median of en-zh is 3
@@ -53,13 +58,37 @@ def is_too_short(source: str, target: str) -> bool:
     return source_width >= LEAST_WIDTH and text_width(target) < LEAST_RATIO * source_width
 
 
-def may_omit(source: str, target: str, log_probabilities: Sequence[float]) -> bool:
-    """Return whether a translation may omit words, because it is short or the model was not sure (LEAST_COMPLETE).
+def completeness(source: str, target: str, log_probabilities: Sequence[float]) -> float:
+    """Return (width of a translation relative to its source) + (mean of the log-probabilities of its pieces).
 
-    `log_probabilities` are those of the pieces of the translation.
+    Models are less sure of the words that follow an omission. The value is meant for comparisons.
     """
     mean = sum(log_probabilities) / max(1, len(log_probabilities))
-    return text_width(target) < (LEAST_COMPLETE - mean) * text_width(source)
+    return text_width(target) / max(1.0, text_width(source)) + mean
+
+
+def doubled_words(source: str, target: str) -> list[Range]:
+    """Return the ranges of a translation with words that are written again: directly, or as the next item of a list.
+
+    Return [] if the source has any words twice, too. Words that good sentences have twice (`die die`) are left out.
+    """
+    if not _has_word_twice(target):
+        return []
+    twice = [match for match in _TWICE.finditer(target) if match[1] not in _MAY_BE_TWICE]
+    if not twice or _REPEATED.search(source):
+        return []
+    return [(match.end(match.lastindex or 0), match.end()) for match in twice]
+
+
+def _has_word_twice(text: str) -> bool:
+    """Return whether `doubled_words` may find any, apart from phrases that end with a word that is in them twice."""
+    words, last = [word for word in _LETTERS.findall(text) if word not in _AND], dict[str, int]()
+    for place, word in enumerate(words, 1):
+        length = place - last.get(word, -place)
+        if 2 * length <= place and words[place - length : place] == words[place - 2 * length : place - length]:
+            return True
+        last[word] = place
+    return False
 
 
 def omitted_words(source: str, attention: PieceAttention) -> list[Range]:

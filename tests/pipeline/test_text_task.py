@@ -132,6 +132,14 @@ LONG = (
 TAIL = "when the sun is low, all of the old dogs go to the wide river"
 WARM = "Die Sonne steht tief und es ist jetzt sehr warm, alle alten Hunde"
 TRIED = ["see Tom men → 1|sieh Tom", "see 37 men → 2|sieh 37 Mann", "see X men → 1|sieh X"]
+PARTS = (
+    "the old dog sleeps, the cat sees,",
+    "the town and the river,",
+    "the man goes, the gate is low,",
+    "she is warm and old.",
+)
+LIST, SHORT = " ".join(PARTS), " ".join("abcdefghijklmnopqrstuvwx")
+LAST = "der Mann geht weg, das Tor ist unten, sie ist warm und alt."
 CASES: dict[str, list[str]] = {
     "an ordinary sentence": ["a man → ein Mann", "a man → ein Mann"],
     "the spaces of a code": ["x  o  x"],
@@ -162,7 +170,7 @@ CASES: dict[str, list[str]] = {
     "a headline": ["Read This Good Book → Lies", "Read This Good Book → 1|lies", "Read this good book → 2|Lies"],
     "a headline with a name": ["Big Ben", "Big Ben → 2|Big Ben", "big ben → 1|ein großer Mann"],
     "a loop is decoded again": ["a man → ein Mann", "a man → ein ein ein ein ein", "a man (again) → ein Mann"],
-    "a loop that stays is cut": ["a man → ja ja ja ja", "a man → ja ja ja ja ja ja", "a man (again) → ja ja ja ja"],
+    "a loop that stays is cut": ["a man → ja", "a man → ja ja ja ja ja ja", "a man (again) → ja ja ja ja"],
     "a copied word after a slash": ["big/good → große/gute", "big/good → große/good", "big / good → große / gute"],
     "a word that is copied again": ["big/good → große/good", "big/good → große/good", "big / good → big / gute"],
     "a person": ["see Hans Fischer → Hans Fischer", "see Hans Fischer → 1|Hans fischer", "see Martin → 1|Martin"],
@@ -188,6 +196,16 @@ CASES: dict[str, list[str]] = {
         *(f"{LONG} → {WARM} schlafen am Tor.", f"{LONG[:77]} → {WARM} schlafen am Tor."),
         f"{LONG[78:]} → Die Katzen gehen zum Fluss.",
     ],
+    "a list that may lack items is translated in parts": [
+        f"{LIST} → der alte Hund schläft, eine Katze sieht, die Stadt und der Fluss, {LAST}",
+        *(f"{LIST} → {SHORT}", f"{PARTS[0]} → der alte Hund schläft, eine Katze sieht,"),
+        *(f"{PARTS[1]} → die Stadt und der Fluss,", f"{PARTS[2]} → {LAST[:37]}", f"{PARTS[3]} → {LAST[38:]}"),
+    ],
+    "a word twice may hide another": [
+        *("he goes, and she sees → er geht, und sie sieht", "he goes, and she sees → er geht geht"),
+        *("he goes, → er geht,", "and she sees → und sie sieht"),
+    ],
+    "a word twice": ["he goes → er geht", "he goes → er geht geht"],
     "a no-break space": ["12\u00a0men, 1\u00a0dog → 12\u00a0Mann, 1\u00a0Hund", "12 men, 1 dog → 12 Mann, 1 Hund"],
     "a number with other separators": ["see 1,000 men → sieh 1.000 Mann", "see 1,000 men → sieh 1 000 Mann"],
     "invisible characters": ["\ufeffa\u200b m\u00adan\u200f → ein Mann", "a man → ein Mann"],

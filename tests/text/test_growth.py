@@ -235,6 +235,8 @@ PREPARED: list[tuple[Prepare, int]] = [
     (find_kept, 500),
     (write_paragraphs, 10_000),
     (partial(restore_between_words, "word 12x 1,000 "), 100),
+    (lambda n: partial(repetition.doubled_words, "a b c d, " * n, "a b b, " * n), 1000),
+    (lambda n: partial(repetition.doubled_words, "a" * n + "., " * n, "a a" + " a" * n + "b" * n), 1000),
     (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
 ]
 FILES: list[tuple[int, str, str]] = [

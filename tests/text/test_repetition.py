@@ -3,8 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from mt.text.alignment import PieceAttention
-from mt.text.repetition import is_repetitive, is_too_short, may_omit, omitted_words
+from mt.text.alignment import PieceAttention, Range, with_edits
+from mt.text.repetition import completeness, doubled_words, is_repetitive, is_too_short, omitted_words
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,26 @@ def test_omitted_words(source: str, peaks: list[float], omitted: list[str]) -> N
     assert [source[begin:end] for begin, end in omitted_words(source, attention)] == omitted
 
 
-def test_a_short_or_unlikely_translation_may_omit_words() -> None:
-    for width, score, expected in [(60, -0.1, True), (60, 0.0, False), (110, -0.6, True), (110, -0.5, False)]:
-        assert may_omit("a" * 100, "b" * width, [score, score]) == expected
+@pytest.mark.parametrize(("width", "score", "expected"), [(60, -0.1, 0.5), (60, 0.0, 0.6), (110, -0.6, 0.5)])
+def test_a_short_or_unlikely_translation_is_incomplete(width: int, score: float, expected: float) -> None:
+    assert completeness("a" * 100, "b" * width, [score, score]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("Just ignore it.", "Es ignoriert einfach⟨ einfach⟩."),
+        ("a file", "a file/name⟨/name⟩ of a file⟨ file file⟩ of the room⟨ of the room⟩; so⟨ so⟩"),
+        ("pears, flour, sail", "pears, the sail⟨, the sail⟩, rice⟨ and rice⟩"),
+        ("no, no", "nein nein"),  # twice in the source
+        ("", "die, die die Lehrer, er sieht sie sie sehen, Titan an der Mann, ein neuer Mann"),
+        ("", "was gesagt wird, wird 12 12 Mal, x.x {name} {name}"),
+    ],
+)
+def test_doubled_words(source: str, target: str) -> None:
+    plain = re.sub("[⟨⟩]", "", target)
+    assert with_marks(plain, doubled_words(source, plain)) == target
+
+
+def with_marks(text: str, ranges: list[Range]) -> str:
+    return with_edits(text, [(begin, end, f"⟨{text[begin:end]}⟩") for begin, end in ranges])

@@ -25,13 +25,15 @@ class BeamSearch(TokenSearch):
     """Beam search over B sentences with K beams each. Sentences may be at different steps.
 
     Each step ranks all continuations of a sentence. Continuations that end with EOS and are among the best K become
-    finished hypotheses. The best K continuations without EOS stay alive. A sentence is finished when one of these is
-    true:
+    finished hypotheses. The best K continuations without EOS stay alive, unless their totals are more than `margin`
+    below the best total of the step: they seldom win, and on a CPU their rows are not computed. A sentence is finished
+    when one of these is true:
 
     - It has K finished hypotheses, and no live hypothesis has a higher score at its present length than the worst of
       the `n_best` finished ones. K finished hypotheses alone do not suffice, because a model can finish K short and bad
       translations before one long and good translation.
     - It has reached its maximum length.
+    - All live hypotheses are more than `margin` below one that ended in this step.
     - No live hypothesis can ever become one of the `n_best`. This bound is exact, because a log-probability decreases
       with each token, and because a hypothesis of maximum length has the largest length penalty.
     - The constraints forbid every continuation.
@@ -43,6 +45,7 @@ class BeamSearch(TokenSearch):
 
     nth: Tensor  # [B, 1] n_best - 1
     needed: Tensor  # [B, 1] number of finished hypotheses with which a sentence can be finished, at most K
+    margin: Tensor  # [B, 1] largest difference of a live hypothesis from the best one of its step
     largest_penalty: Tensor  # [B] the length penalty of the longest hypothesis
     running: Tensor  # int64 [B], 1 until the sentence is finished, then 0
     alive_tokens: Tensor  # [B, K]
@@ -60,6 +63,7 @@ class BeamSearch(TokenSearch):
         alive_totals[:, 0] = 0  # the beams are equal before the first step, so only beam 0 may continue
         return {
             "nth": torch.tensor([[sentence.n_best - 1] for sentence in options], device=device),
+            "margin": torch.tensor([[sentence.margin] for sentence in options], device=device),
             "needed": torch.full((batch, 1), beams, device=device),
             "largest_penalty": common.penalty.gather(1, common.constraints.last[:, None])[:, 0],
             "running": torch.ones(batch, dtype=torch.int64, device=device),
@@ -123,7 +127,7 @@ class BeamSearch(TokenSearch):
         """Record a step. Return the index [R] of the row that each row continues, or None if K is 1.
 
         Args:
-            alive: Totals [B, K] of the hypotheses that stay alive.
+            alive: Totals [B, K] of the hypotheses that stay alive, but for those that are below the margin.
             parents: The beams [B, K] that these hypotheses continue.
             tokens: The newest tokens [B, K] of these hypotheses.
             ends: Totals [B, K] of the hypotheses that end.
@@ -132,7 +136,7 @@ class BeamSearch(TokenSearch):
         batch, beams = self.alive_totals.shape
         at = self.steps[:, None, None].expand(batch, 1, 2 * beams)
         self.links.scatter_(1, at, torch.cat((parents, tokens), 1)[:, None])
-        self.totals.scatter_(1, at, torch.cat((alive, ends), 1)[:, None])
+        self.totals.scatter_(1, at, (totals := torch.cat((alive, ends), 1))[:, None])
         if self.constraints.features.history:
             self.history.copy_(self.history.gather(1, parents[:, :, None].expand_as(self.history)))
             self.history.scatter_(2, at[:, :, :beams].mT, tokens[:, :, None])
@@ -146,9 +150,11 @@ class BeamSearch(TokenSearch):
         promising = leading / penalty[:, 0] > worst
         unfilled = self.pool.gather(1, self.needed - 1)[:, 0] == -torch.inf
         self.steps.add_(self.running)  # finished sentences write to a column that is never read
-        self.running.mul_((self.steps <= self.constraints.last) & hopeful & (unfilled | promising))
         self.alive_tokens.copy_(tokens)
         self.alive_totals.copy_(alive)
+        drop_unlikely(self.alive_totals, totals, self.margin)
+        going_on = hopeful & (unfilled | promising) & (self.alive_totals[:, 0] > -torch.inf)
+        self.running.mul_((self.steps <= self.constraints.last) & going_on)
         return (parents + self._first_rows).view(-1) if beams > 1 else None
 
     def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
@@ -165,3 +171,8 @@ class BeamSearch(TokenSearch):
         parents, tokens = np.split(self.links[chosen, :until].cpu().numpy(), 2, axis=2)
         totals, penalty = self.totals[chosen, :until].cpu().numpy(), self.penalty[chosen, :until].cpu().numpy()
         return best_hypotheses(totals, parents, tokens, penalty, steps, counts[chosen].cpu().numpy())
+
+
+def drop_unlikely(alive: Tensor, totals: Tensor, margin: Tensor) -> None:
+    """Set to -inf the totals `alive` [B, K] that are more than `margin` [B, 1] below the best of `totals` [B, 2K]."""
+    alive.masked_fill_(alive < totals.amax(1, keepdim=True) - margin, -torch.inf)

@@ -117,6 +117,7 @@ class ConstrainedBeamSearch(SentenceTable):
         """
         beams = options[0].beam_size
         beam = BeamSearch.start(source_lengths, options, prefixes, special, device)
+        beam.margin.fill_(torch.inf)  # a hypothesis with a word may be much worse than one without
         beam.needed = (beam.nth + 1).clamp(min=min(beams, MIN_FINISHED))
         starts = _stack([np.asarray(sentence.starts) for sentence in constraints], device)
         nodes = starts[:, None].expand(-1, beams, -1)

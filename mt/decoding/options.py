@@ -13,6 +13,11 @@ MIN_TEMPERATURE = 1e-3
 """Lower bound of `temperature`, so that float32 can represent the resulting scores."""
 
 
+PRUNING_MARGIN = 2.5
+"""Nats by which a live hypothesis may be worse than the best one of its step, if one translation is wanted (Freitag and
+Al-Onaizan 2017, section 3). docs/experiments/search.md has what it saves."""
+
+
 class Normalization(StrEnum):
     """Divisor of the log-probability of a hypothesis with n tokens; alpha is the option `length_penalty`."""
 
@@ -121,6 +126,11 @@ class SearchOptions:
     def rows(self) -> int:
         """Number of rows that one sentence has in a batch."""
         return self.n_best if self.sample else self.beam_size
+
+    @property
+    def margin(self) -> float:
+        """PRUNING_MARGIN, or infinity if several translations are wanted, which would have few rivals."""
+        return PRUNING_MARGIN if self.n_best == 1 else math.inf
 
     def longest(self, source_length: int, prefix_length: int = 0) -> int:
         """Return the maximum number of tokens of a translation, with EOS.

@@ -72,6 +72,10 @@ class RecordedBeamSearch(BeamSearch):
         penalty = float(self.penalty[0, self.steps[0]])
         self._record(alive[0].tolist(), parents[0].tolist(), tokens[0].tolist(), (ends / penalty)[0].tolist())
         rows = super().record_step(alive, parents, tokens, ends, leading)
+        for number, total in zip(self.beams, self.alive_totals[0].tolist(), strict=True):
+            if number and total == -torch.inf:
+                reason = f"more than {float(self.margin[0, 0]):.1f} below the best of this step"
+                self.nodes[number].fate, self.nodes[number].reason = PRUNED, reason
         if not self.running[0]:
             self._end(float(alive.amax()), penalty)
         return rows
@@ -106,6 +110,8 @@ class RecordedBeamSearch(BeamSearch):
         worst, limit = float(self.pool[0, self.nth[0, 0]]), float(self.largest_penalty[0])
         if leading == -torch.inf:
             self.stop = "no hypothesis has an allowed continuation"
+        elif self.alive_totals[0, 0] == -torch.inf:
+            self.stop = f"all live hypotheses are more than {float(self.margin[0, 0]):.1f} below one that has ended"
         elif self.steps[0] > self.constraints.last[0]:
             self.stop = f"the maximum length of {int(self.constraints.last[0]) + 1} tokens"
         elif leading / limit <= worst:

@@ -28,6 +28,7 @@ class SearchParams(ctypes.Structure):
     _fields_ = [
         *((name, c_int32) for name in ("beams", "longest", "shortest", "n_best", "gnmt", "prefix", "ngram")),
         ("length_penalty", c_double),
+        ("margin", c_double),
     ]
 
 
@@ -40,6 +41,7 @@ def search_params(options: SearchOptions, source_length: int, prefix_length: int
         n_best=options.n_best,
         gnmt=options.normalization is Normalization.GNMT,
         length_penalty=options.length_penalty,
+        margin=options.margin,
         prefix=prefix_length,
         ngram=options.no_repeat_ngram,
     )

@@ -86,3 +86,15 @@ def test_a_sentence_with_no_way_on_ends_empty() -> None:
     for _ in range(2):
         search.advance(torch.tensor([[0.0, 0, 0, 0, 1]] * 2))
     assert search.finished.tolist() == [True]
+
+
+@pytest.mark.parametrize(("first", "n_best", "expected"), [(0.93, 1, (A, A)), (0.91, 1, (B,)), (0.93, 2, (B,))])
+def test_much_worse_hypotheses_are_dropped(first: float, n_best: int, expected: Ids) -> None:
+    """B would win in the end. At first it is ln(0.93 / 0.07) = 2.59, or ln(0.91 / 0.09) = 2.31, worse than A."""
+
+    def table(source: Ids, tokens: Ids) -> list[float]:
+        words = {(): {A: first, B: 1 - first}, (B,): {EOS: 1.0}}.get(tokens, {A: 0.999, EOS: 0.001})
+        return [math.log(words[token]) if token in words else -math.inf for token in range(6)]
+
+    options = SearchOptions(beam_size=2, n_best=n_best, max_length=3)
+    assert decode(TableScorer(table), [SOURCE], options)[0][0].tokens == expected

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mt.decoding.backtrace import best_hypotheses
-from mt.decoding.beam import BeamSearch
+from mt.decoding.beam import BeamSearch, drop_unlikely
 from mt.decoding.constraints import Constraints
 from mt.decoding.greedy import GreedySearch
 from mt.decoding.hypothesis import Hypothesis
@@ -82,6 +82,7 @@ class StaticBeam(SentenceTable):
     special: SpecialIds
     constraints: Constraints
     nth: Tensor  # [B, 1] n_best - 1
+    margin: Tensor  # [B, 1] as in BeamSearch
     limits: Tensor  # [B, T + 1, 4] at step t: divisor if `pool` is not full, penalty, divisor if it is full, penalty
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
     newest: Tensor  # [B, K] newest continuations
@@ -110,6 +111,7 @@ class StaticBeam(SentenceTable):
             special=search.special,
             constraints=search.constraints,
             nth=search.nth,
+            margin=search.margin,
             limits=limits,
             progress=torch.stack((search.steps, search.running), 1),
             newest=search.alive_tokens,
@@ -172,6 +174,7 @@ class StaticBeam(SentenceTable):
         torch.gather(numbers.view(slots, -1), 1, picked, out=self.newest)
         self._record(steps)
         self._finish(steps, running, alive)
+        drop_unlikely(alive, self.best, self.margin)
         return self.rows
 
     def _record(self, steps: Tensor) -> None:

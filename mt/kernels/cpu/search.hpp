@@ -12,10 +12,10 @@ namespace mt {
 
 // Search parameters of a sentence, equal to SearchParams of mt/kernels/structs.py. `beams` is the number of its decoder
 // rows. Lengths count tokens with the final EOS. `prefix` is the number of forced first tokens. No n-gram of `ngram`
-// tokens occurs twice; 0 allows all.
+// tokens occurs twice; 0 allows all. A beam whose total is more than `margin` below the best of a step is dropped.
 struct SearchParams {
     int32_t beams, longest, shortest, n_best, gnmt, prefix, ngram;
-    double length_penalty;
+    double length_penalty, margin;
 };
 
 // Turn a row of logits, padded to whole vectors, into log-probabilities. Returns false if they are not finite.
@@ -210,8 +210,12 @@ class BeamSearch {
         options.resize(beams_, {-INFINITY, 0, 0});
         for (int b = 0; b < beams_; b++)
             totals_[b] = options[b].total, tokens_[b] = options[b].token, parents_[b] = options[b].parent;
+        const float best = std::max(totals_[0], *std::max_element(ends.begin(), ends.end()));
         record_best_ends(std::move(ends), steps_ < last);
         steps_++;
+        for (float& total : totals_)
+            if (total < best - float(params_.margin)) total = -INFINITY;
+        finished_ |= !alive(0);
     }
 
     // The best finished hypotheses. Among equal scores, the hypothesis that was finished first comes first. If

@@ -123,10 +123,11 @@ struct Tables {
     int64_t* progress;       // [B, 2]
     const float* limits;     // [B, T + 1, 4]
     const int64_t* nth;      // [B, 1]
+    const float* margin;     // [B, 1]
     const int64_t* first_end;  // [B] the first step at which EOS is allowed
     float* totals;           // [B, T + 1, 2K]
     int64_t* continuations;  // [B, T + 1, K]
-    int limits_stride, nth_stride, first_end_stride, totals_stride, continuations_stride;
+    int limits_stride, nth_stride, margin_stride, first_end_stride, totals_stride, continuations_stride;
 };
 
 template <int K>
@@ -178,7 +179,10 @@ __device__ void beam_slots(const float* logits, const Part<K>* parts, Tables t, 
         const bool none = winner.place == NOWHERE;
         const int64_t row = first_row + (none ? 0 : winner.place / vocabulary);
         const int64_t continuation = row << 32 | (none ? 0 : winner.place % vocabulary);
-        best[thread] = winner.score;
+        float highest = kept[0].score;
+        for (int k = 0; k < K; k++) highest = fmaxf(highest, ends[k]);
+        const float lowest = highest - t.margin[int64_t(slot) * t.margin_stride];
+        best[thread] = winner.score < lowest ? -INFINITY : winner.score;
         best[K + thread] = ends[thread];
         t.newest[first_row + thread] = continuation;
         t.continuations[int64_t(slot) * t.continuations_stride + step * K + thread] = continuation;
@@ -219,12 +223,13 @@ __device__ void beam_slots(const float* logits, const Part<K>* parts, Tables t, 
     }                                                                                                               \
     extern "C" __global__ void __launch_bounds__(THREADS) beam_slots_##K(                                           \
         const float* logits, const Part<K>* parts, float* best, float* pool, int64_t* newest, int64_t* progress,    \
-        const float* limits, const int64_t* nth, const int64_t* first_end, float* totals, int64_t* continuations,   \
-        int limits_stride, int nth_stride, int first_end_stride, int totals_stride, int continuations_stride,       \
-        int count, int vocabulary, int eos) {                                                                       \
+        const float* limits, const int64_t* nth, const float* margin, const int64_t* first_end, float* totals,      \
+        int64_t* continuations, int limits_stride, int nth_stride, int margin_stride, int first_end_stride,         \
+        int totals_stride, int continuations_stride, int count, int vocabulary, int eos) {                          \
         beam_slots<K>(logits, parts,                                                                                \
-                      {best, pool, newest, progress, limits, nth, first_end, totals, continuations, limits_stride,  \
-                       nth_stride, first_end_stride, totals_stride, continuations_stride},                          \
+                      {best, pool, newest, progress, limits, nth, margin, first_end, totals, continuations,         \
+                       limits_stride, nth_stride, margin_stride, first_end_stride, totals_stride,                   \
+                       continuations_stride},                                                                       \
                       count, vocabulary, eos);                                                                      \
     }
 

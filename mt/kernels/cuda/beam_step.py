@@ -24,6 +24,7 @@ class SearchTables:
     progress: Tensor
     limits: Tensor
     nth: Tensor
+    margin: Tensor
     totals: Tensor
     continuations: Tensor
     first_end: Tensor
@@ -50,7 +51,7 @@ class BeamStep:
         parts = logits.new_empty(rows, count, 2 + 2 * beams)
         block = (THREADS, 1, 1)
         self._rows(grid=(rows, count, 1), block=block, args=[logits, parts, vocabulary, *special])
-        packed = [tables.limits, tables.nth, tables.first_end, tables.totals, tables.continuations]
+        packed = [tables.limits, tables.nth, tables.margin, tables.first_end, tables.totals, tables.continuations]
         arguments = [logits, parts, tables.best, tables.pool, tables.newest, tables.progress, *packed]
         strides = [table.stride(0) for table in packed]
         self._slots(grid=(slots, 1, 1), block=block, args=[*arguments, *strides, count, vocabulary, special[-1]])

@@ -39,7 +39,7 @@ def graph_decoder(model: Transformer, simulated: SimulatedDevice, **limits: int)
     return GraphDecoder(model.to(device), SpecialIds(), device, graphs, GraphLimits(**{"rows": 32, **limits}))
 
 
-@pytest.mark.parametrize(("norm", "most"), [("post", 107), ("pre", 108)])
+@pytest.mark.parametrize(("norm", "most"), [("post", 111), ("pre", 112)])
 def test_budgets_of_steps_joins_and_harvests(simulated: SimulatedDevice, norm: str, most: int) -> None:
     """With the base model's six layers. An operation is a kernel, or two. A minimum length costs two operations,
     and a vocabulary that is no multiple of 64 one.

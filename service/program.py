@@ -1,4 +1,4 @@
-"""Serve models over HTTP: POST /translate, GET /languages, GET /health. All operations: /openapi.json.
+"""Serve models over HTTP: POST /translate, GET /languages, GET /health. All operations are listed at /docs.
 
     python -m service                                                    # the starter model of the package
     python -m service --model hub:opus-mt-en-de        # installs the model first; mt-service models lists others

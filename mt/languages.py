@@ -23,7 +23,7 @@ from pydantic_core import CoreSchema, core_schema
 from mt.errors import LanguageError, problems
 
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2}|-\d{3})?(-[a-z\d]{5,8}|-\d[a-z\d]{3})*")
-_LONGEST_DIRECTION = 80  # maximum number of characters of a direction
+_LONGEST_DIRECTION = 80  # maximum number of characters of a direction, and of a tag
 _LIBRETRANSLATE = {"zt": "zh-Hant", "pb": "pt-BR"}
 _STANDARD = {
     "als": "sq", "arb": "ar", "ayr": "ay", "azj": "az", "cmn": "zh", "dik": "din",
@@ -46,16 +46,17 @@ def parse_tag(text: str) -> str:
     Raises:
         LanguageError: The text does not have the form of a tag.
     """
-    language, *rest = text.replace("_", "-").split("-")
+    language, *rest = text[: _LONGEST_DIRECTION + 1].replace("_", "-").split("-")
     subtags = (s.title() if len(s) == 4 and s.isalpha() else s.upper() if len(s) == 2 else s.lower() for s in rest)
     tag = "-".join([language.lower(), *subtags])
-    if not _TAG.fullmatch(tag):
+    if len(text) > _LONGEST_DIRECTION or not _TAG.fullmatch(tag):
         raise LanguageError(
             f"{text[:_LONGEST_DIRECTION]!r} is not a language tag; accepted: BCP 47, such as 'de', 'pt-BR' or 'zh-Hant'"
         )
     return tag
 
 
+@lru_cache(maxsize=1024)  # it does not keep codes that are refused, which may be long
 def standard_tag(code: str) -> str:
     """Return the tag for a language code that a translation model uses: `de` for `deu_Latn`, `zh-Hant` for `zho_Hant`.
 
@@ -95,7 +96,6 @@ def regional_tag(code: str) -> str:
     return f"{language.language}-{region}" if region else full_tag(code)
 
 
-@lru_cache(maxsize=1024)
 def language_and_script(code: str) -> tuple[str, str]:
     """Return (language, script) of a language code, to compare languages without regions: `("pt", "Latn")` for `pt-BR`.
 

@@ -66,10 +66,11 @@ class TranslationRoutes:
         return self._routes[pair]
 
     def _find(self, source: str, target: str) -> TranslationRoute:
-        accepted = listing(self.targets_of(source)) or "none"
-        if source in self.languages and target not in self.languages:
+        if source not in self.languages:
+            self.check_supported(source, target)
+        accepted = listing(self.targets_of(source)) or "none"  # after the check: `targets_of` keeps what it is asked
+        if target not in self.languages:
             raise UnsupportedLanguage(f"{shorten(target)} is not supported", accepted=accepted)
-        self.check_supported(source, target)
         if source == target:
             return ()
         direct = self._direct.get(source, set())

@@ -52,10 +52,17 @@ def test_a_tag_gets_its_canonical_letter_case() -> None:
     assert {text: parse_tag(text) for text in tags} == tags
 
 
-@pytest.mark.parametrize("text", ["", "e", "german", "de-", "de-DE-Latn", "zh-yue-en", "en de", "x-private", "dé"])
-def test_a_text_that_is_no_tag_is_refused(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["", "e", "german", "de-", "de-DE-Latn", "zh-yue-en", "en de", "x-private", "dé", "en" + 2000 * "-abcde"],
+)
+def test_a_text_that_is_no_tag_is_refused_and_not_kept(text: str) -> None:
     with pytest.raises(LanguageError, match="accepted: BCP 47, such as 'de', 'pt-BR' or 'zh-Hant'"):
         parse_tag(text)
+    caches = [function for function in vars(languages).values() if hasattr(function, "cache_info")]
+    before = [cache.cache_info().currsize for cache in caches]
+    assert (languages.language_and_script(text), languages.closest_language(text, ["en", "de"])) == ((text, ""), None)
+    assert [cache.cache_info().currsize for cache in caches] == before
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,10 @@ def test_pairs_meet_in_a_pivot() -> None:
     assert routes("en-fr", "en-de", "de-fr").find("en", "fr") == (Direction("en", "fr"),)
     assert some.targets_of("de") == ("cs", "en", "fr")
     assert some.sources_of("it") == ("cs", "en", "fr")
+    for unknown in ("xx", 1000 * "x"):
+        with pytest.raises(UnsupportedLanguage, match=r"xx.* is not supported; accepted: cs, de, en, fr, it$"):
+            some.find(unknown, "fr")
+    assert set(some._targets) <= set(some.languages), "the codes of clients are not kept"
     with pytest.raises(UnsupportedLanguage, match=r"Italian \(it\) is not available .* accepted: cs, en, fr$"):
         some.find("de", "it")
 

@@ -222,9 +222,10 @@ def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple
             if (begin, end) == word:
                 continue
             word = begin, end
-        while not tight and begin and end < len(sentence) and _AROUND.get(sentence[begin - 1]) == sentence[end]:
+        last = ranges[-1][1] if ranges else 0
+        while not tight and begin > last and end < len(sentence) and _AROUND.get(sentence[begin - 1]) == sentence[end]:
             begin, end = begin - 1, end + 1
-        if ranges and (begin <= ranges[-1][1] or not sentence[ranges[-1][1] : begin].strip()):
+        if ranges and (begin <= last or not sentence[last:begin].strip()):
             first, last, touches = ranges[-1]
             ranges[-1] = (min(first, begin), max(last, end), touches and tight)
         else:

@@ -159,7 +159,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     ),
     (protect.split_at_long_spans, 500, ["http://a" + "b" * 70 + " "]),
     (partial(protect.list_marker_length, language="en"), 5000, ["- - - -", "-Wi", "-A=", "--a, ", "[@a.", "1.1."]),
-    (lambda text: restoration.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x "]),
+    (lambda text: restoration.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x ", '{0}⋯"⋯ x']),
     (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
     (partial(unknown_signs, known=frozenset("a")), 5000, ["‖ ", "1 ‖"]),
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),

@@ -190,7 +190,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (lambda text: whole_quotation(f'"A b{text}."'), 2000, [", a-t-", ", he said ", ", a er "]),
     (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),
     (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),
-    (lambda text: mend_numbers(text, text, ("en", "fr")), 300, ["$5 ", "1-", "3 kB 18 o'clock ", "2 million €"]),
+    (lambda text: mend_numbers(text, text, ("en", "fr")), 300, ["$5 ", "1-", "3 kB 18 o'clock ", "2 million €", "1⋯1"]),
     (
         lambda text: count_lost_values(text, text, ("en", "fr")),
         300,

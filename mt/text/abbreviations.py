@@ -38,6 +38,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
         rf"(?<=\b[Oo]n ){{}}(?=\s*\Z|[,;:!?)]|{_SPACE}(?:"
         r"and|at|but|from|in|or|to|we|you|with|(?:afternoon|evening|morning|night)s?)\b)"
     ),
+    "after_pronoun": r"(?:(?<=\bI )|(?<=\b[Ii]ch )|(?<=\b[Jj]e )|(?<=\b[Jj]['’])){}(?= [\w'’@])",
     "after_noun": r"(?<=[a-z]{3} )(?<!said )(?<!says )(?=n){}(?= \d)",  # invoice no. 4711 by Friday
     "after_name": "(?<=[a-zäöüß] ){}(?=,| [a-zäöü])",  # Ludwig XIV. war
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",

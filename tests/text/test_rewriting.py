@@ -52,6 +52,8 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("de", "500 v. Chr. ⟨(S.→(Seite⟩ 5), ⟨vgl. S.→siehe Seite⟩ 6"),
         ("de", "Thomas S. 12 Jahre, u. ä., s. S., Nr. eins, v. K., Min. Wert, Bestell-Nr. 5"),
         ("fr", "⟨rdv p.→rendez-vous page⟩ 12, 50 € ⟨HT, Ex.→hors taxes, Exemple⟩ : ⟨al.→alinéa⟩ 3"),
+        ("en", "I ⟨❤️→love⟩ dogs, my ❤️ and I ❤."),
+        ("fr", "⟨J'❤→J'aime⟩ Paris, Mar 5"),
         ("en", "On ⟨Mar→March⟩ 5, at Mar Street"),
         ("fr", "Au ⟨XVIIIe→18e⟩ ou ⟨XIXème→19e⟩ siècle, au ⟨Ve→5e⟩ siècle, le ⟨Ve→5e⟩ livre, le Ve"),
         ("fr", "⟨p. ex.,→par exemple,⟩ un al. inconnu, HT, 5€HTML, p. de"),

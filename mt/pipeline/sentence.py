@@ -117,9 +117,12 @@ async def translate_sentence(
     fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)
     written = "\n".join([sentence, *chain.from_iterable(fixed)])
     doubled = bool(repetition.doubled_words(written, alternatives[0].text))
+    first = sentence.partition(" ")[0]
+    greeting = context.known_translation(first) if titles.is_greeting(first) else None
 
     def finished(text: str) -> str:
         text = with_edits(text, [(*place, "") for place in repetition.doubled_words(written, text)])
+        text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
         text = names.write_names(sentence, text)
         text = titles.write_titles(texts[0], text, languages)
         text = places.write_places(texts[0], text, languages, fixed)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 
+from mt.languages import primary_language
 from mt.pipeline.explain import find_copies
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.sentence import translate_raw, translate_sentence
@@ -131,8 +132,11 @@ class SentenceTranslator:
         if not tags or self.context.terms.find(part.text, self.context.source):
             return placed
         usual = await self._translate_bare(part.text, (), None, no_break_spaces)
-        is_complete = strings.label_tags(usual.best.text) == tags
-        return usual if is_complete and not placed.exceeds(usual, _HANDICAP_OF_LABELS) else placed
+        is_complete = strings.label_tags(usual.best.text) == tags and usual.best.text != part.text
+        is_label = primary_language(self.context.source) != "de"  # in which all nouns have capitals
+        is_misplaced = is_label and strings.label_tags(placed.best.text) != tags
+        is_better = not is_misplaced and placed.exceeds(usual, _HANDICAP_OF_LABELS)
+        return usual if is_complete and not is_better else placed
 
     async def _translate_bare(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None, no_break_spaces: bool

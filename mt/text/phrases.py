@@ -20,7 +20,7 @@ MAN, WOMAN = "{man}", "{woman}"  # stand for given names: dear {man}
 _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 _AND = re.compile(r" (?:and|et|und) ")
-_IN_BRACKETS = re.compile(r"(?<= )\(([^\W\d_]+(?: [^\W\d_]+){0,2})(?=\)| \d)")
+_IN_BRACKETS = re.compile(r"(?<= )\((?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=\)| \d)")
 _COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
 

@@ -68,6 +68,18 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         # labels, and others that the model knows without tags
         ("en-fr", "Press <b>Start</b> to begin.", r"Appuyez sur <b>Démarrer</b> pour commencer\."),
         ("de-en", "Der Hund mag die <b>Katze</b> nicht.", ".* <b>cat</b>[.]"),
+        ("en-fr", "Press <b>Enter</b> to continue.", r"Appuyez sur <b>En\w+</b> pour continuer\."),
+        ("en-de", "Tap <b>Save</b> to keep your <i>changes</i>.", ".* <b>Speichern</b>, .* <i>Änderungen</i> .*"),
+        ("en-de", "<strong>Hello</strong> %{name}", "<strong>Hallo</strong> %{name}"),
+        ("fr-en", "Cliquez sur les points (**...**), puis sur **Ajouter**.", r".*\(\*\*\.\.\.\*\*\).* \*\*Add\*\*\."),
+        (
+            "en-de",
+            "Select the **Inventory** tab, and then on the **Inventory availability APIs for e-Commerce** FastTab, "
+            "select the file.",
+            r".*\*\*Bestand\*\*.*",
+        ),
+        ("en-de", "Hello XX_NAME_XX, welcome back!", "Hallo XX_NAME_XX, .*"),
+        ("en-fr", "Home | About | Contact", r"Accueil \| À propos \| Contact"),
         # words in brackets, which the model copies or loses
         ("de-en", "Die Fläche (ca. 20 m²) ist klein.", r".*\(about 20 m²\).*"),
         ("de-en", "Der Präsident (links) und seine Frau (rechts) winkten.", r".*\(left\).*\(right\).*"),

@@ -75,6 +75,7 @@ def test_emphasis_and_links(marked: str, unusual: bool) -> None:
     assert has_unusual_marks(text) is unusual
     assert not has_unusual_marks("**numpy** or *big*", frozenset().__contains__)
     assert keeps_marks(text, text) and keeps_marks(text, "a dog") is not bool(marks)
+    assert not any(keeps_marks("**a**", crossed) for crossed in ("**a „b**“", '**a "b**"', "**a** **"))
 
 
 @pytest.mark.parametrize(

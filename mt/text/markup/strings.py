@@ -44,6 +44,7 @@ _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "tt", "var"}) |
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
 _LABEL = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[A-ZÀ-ÖØ-Þ][^<>]*[^<>\s.:!?]</(?P=name)>(?!\w)")
+_EMPHASIS = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[^<>\s][^<>]*</(?P=name)>(?!\w)")
 _EMPTY_END = re.compile(r"""["'\s]/(?:>|&gt;)\Z""")
 _MAY_BE_CODE = re.compile(r"[<{\[*@#&`~]|BEGIN:V|\A---")  # a fast test: without it, a text has no tags and no code
 STATEMENT = "{%"  # the name of a statement of a template or message
@@ -65,9 +66,16 @@ class StringTag:
 
 
 def keeps_marks(text: str, translation: str) -> bool:
-    """Return whether a translation has as much emphasis and as many links as its text, if this has any."""
-    count = len(_find_marks(text))
-    return not count or count == len(_find_marks(translation))
+    """Return whether a translation has as much emphasis and as many links as its text, if this has any.
+
+    No emphasis of it crosses a quotation, as in `**tab „File**“`.
+    """
+    count, found = len(_find_marks(text)), _find_marks(translation)
+    return not count or (
+        count == len(found)
+        and text.count("**") == translation.count("**")
+        and all(one[0].count("„") == one[0].count("“") and one[0].count('"') % 2 == 0 for one in found)
+    )
 
 
 def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -> bool:
@@ -82,13 +90,13 @@ def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -
 
 
 def label_tags(text: str) -> list[str] | None:
-    """Return the names of the tags of a text if all are around a label in a sentence, as in `Press <b>A</b>`.
+    """Return the names of the tags of a text in order if at least one is around a label, as in `Press <b>A</b>`.
 
-    Models know these from documentation. None: there are other tags, or none.
+    Models know these from documentation, around other words, too. None: there are other tags, or no label.
     """
-    labels = [*_LABEL.finditer(text)] if "</" in text else []
-    bare = _LABEL.sub("", text)
-    return [label["name"] for label in labels] if labels and "<" not in bare and any(map(str.isalpha, bare)) else None
+    bare = _EMPHASIS.sub("", text) if "</" in text and _LABEL.search(text) else "<"
+    names = sorted(match["name"] for match in _EMPHASIS.finditer(text))
+    return names if "<" not in bare and any(map(str.isalpha, bare)) else None
 
 
 def has_foreign_marks(text: str) -> bool:

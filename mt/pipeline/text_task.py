@@ -49,6 +49,7 @@ class TextTask:
     requests: list[Request] = field(default_factory=list)  # requests of all calls so far
     planned: bool = False  # whether the translation of all sentences has started
     steps: Iterator[TextPart | None] = field(default_factory=lambda: iter(()))  # remaining steps of planning
+    _written: list[TextPart] = field(default_factory=list)  # the parts, with the kept ones as the translation has them
     _sentences: list[tuple[TextPart, Routine[TranslatedSentence]]] = field(default_factory=list)
     _explanations: Routine[list[Explanation]] | None = None
     _unfinished: int = 0  # number of unfinished routines
@@ -78,6 +79,7 @@ class TextTask:
     def _add(self, part: TextPart) -> None:
         """Append a part of the text and start its translation."""
         self.parts.append(part)
+        self._written.append(replace(part, text=self.planner.written(part)) if part.kept else part)
         if not part.kept:
             matched = self.matches.get(part.text)
             routine = Routine(self.planner.translate(part, matched, self._has_no_break_spaces))
@@ -196,17 +198,13 @@ class TextTask:
     @cached_property
     def _gaps(self) -> list[str]:
         """The texts of the translation before each sentence, and the text after the last sentence."""
-        context, gaps = self.planner.context, [""]
-        for part in segment.lay_out(self.parts, [""] * len(self._sentences), context.source, context.target):
+        context, gaps = self.planner.context, list[list[str]]([[]])
+        for part in segment.lay_out(self._written, [""] * len(self._sentences), context.source, context.target):
             if part.kept:
-                text = part.text if any(map(str.isalnum, part.text)) else remove_invisible(part.text)
-                if self.planner.protect and not part.kept_ranges:
-                    text = unify_numbers(NormalisedText(text), (context.source, context.source)).text
-                    text = mend_numbers(text, text, (context.source, context.target))
-                gaps[-1] += text
+                gaps[-1].append(part.text)
             else:
-                gaps.append("")
-        return gaps
+                gaps.append([])
+        return ["".join(texts) for texts in gaps]
 
 
 @dataclass(frozen=True)
@@ -244,6 +242,15 @@ class TextPlanner(SentenceTranslator):
             return self.task(text, kept)
         except Exception as error:  # a tokenizer can raise any exception
             return TextTask(text, self, problem=f"{type(error).__name__}: {error}")
+
+    def written(self, part: TextPart) -> str:
+        """Return a kept part as the translation has it."""
+        text, context = part.text, self.context
+        text = text if any(map(str.isalnum, text)) else remove_invisible(text)
+        if self.protect and not part.kept_ranges:
+            text = unify_numbers(NormalisedText(text), (context.source, context.source)).text
+            text = mend_numbers(text, text, (context.source, context.target))
+        return text
 
     def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:
         """Prepare the glossary, and yield None after each step. Then yield the parts of the text.

@@ -101,6 +101,7 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
         ("Essen Sie.", "eat it.", "de", "essen Sie."),
         ("Essen kam.", "food came.", "de", "Essen kam."),
         ("Neue Hunde kamen.", "new dogs came.", "de", "neue Hunde kamen."),
+        ("Unter ihnen war sie.", "among them was she,", "de", "unter ihnen war sie,"),
         ("Anne Hill kam.", "so Anne Hill came.", "de", "Anne Hill kam."),
         ("Give me this.", "donnez-moi ça.", "en", "give me this."),
         ("Friday came.", "le vendredi vint,", "en", "Friday came,"),

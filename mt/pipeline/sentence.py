@@ -116,12 +116,12 @@ async def translate_sentence(
     fixed = [(sentence[one.begin : one.end], one.translation or "") for one in analysis.matches if one.translation]
     fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)
     written = "\n".join([sentence, *chain.from_iterable(fixed)])
-    doubled = bool(repetition.doubled_words(written, alternatives[0].text))
+    twice = [repetition.doubled_words(written, one.text) for one in alternatives]
+    once = [with_edits(one.text, [(*at, "") for at in ranges]) for one, ranges in zip(alternatives, twice, strict=True)]
     first = sentence.partition(" ")[0]
     greeting = context.known_translation(first) if titles.is_greeting(first) else None
 
     def finished(text: str) -> str:
-        text = with_edits(text, [(*place, "") for place in repetition.doubled_words(written, text)])
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
         text = names.write_names(sentence, text)
         text = titles.write_titles(texts[0], text, languages)
@@ -129,14 +129,18 @@ async def translate_sentence(
         text = without_copies(fixed, text)
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
-    alternatives = tuple(with_text(one, finished(one.text)) for one in alternatives)
+    alternatives = tuple(with_text(one, finished(text)) for one, text in zip(alternatives, once, strict=True))
     for struck in _STRUCK.findall(sentence) if "~~" in sentence and not kept else ():  # the model copies it
         words = (await translate_sentence(struck, context))[0].text
         words = casing.as_clause(words, struck, context.target, False, context.is_common)
         alternatives = tuple(with_text(one, one.text.replace(f"~~{struck}~~", f"~~{words}~~")) for one in alternatives)
     if not context.options.sample and has_quotes(sentence):
         alternatives = await _mend_quotations(sentence, alternatives, context, kept)
-    return alternatives if context.options.sample else await _complete(sentence, alternatives, doubled, context, kept)
+    return (
+        alternatives
+        if context.options.sample
+        else await _complete(sentence, alternatives, bool(twice[0]), context, kept)
+    )
 
 
 async def _complete(

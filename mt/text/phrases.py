@@ -81,12 +81,17 @@ class Phrases:
 def load_phrases(folder: Path) -> Phrases | None:
     """Return the phrases of a model directory, or None if it has none.
 
-    The first line of the file has the languages, separated by tabs. Raises: ModelError if a line has other columns.
+    The first line of the file has the languages, separated by tabs.
+
+    Raises: ModelError if the file is not UTF-8, or a line has other columns.
     """
     path = folder / PHRASES_FILE
     if not path.exists():
         return None
-    languages, *lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    try:
+        languages, *lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path} is not UTF-8 at byte {error.start + 1}") from error
     for number, line in enumerate(lines, 2):
         if len(line) != len(languages) or not all(line):
             raise ModelError(f"{path}, line {number}: accepted: {len(languages)} texts, separated by tabs")

@@ -72,6 +72,9 @@ def test_the_file_of_a_model(tmp_path: Path) -> None:
     (tmp_path / "phrases.tsv").write_text("en\tde\npaid\n", encoding="utf-8")
     with pytest.raises(ModelError, match="line 2: accepted: 2 texts, separated by tabs"):
         load_phrases(tmp_path)
+    (tmp_path / "phrases.tsv").write_bytes(b"en\tde\npaid\t\xff\n")
+    with pytest.raises(ModelError, match=r"phrases\.tsv is not UTF-8 at byte 12"):
+        load_phrases(tmp_path)
 
 
 def test_phrases_of_the_bundled_model() -> None:

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from mt.arguments import ArgumentParser
@@ -41,20 +42,32 @@ def main(argv: Sequence[str]) -> int:
     console = stderr_console()
     path = find_database(options, "add")
     created = not path.exists()
+
+    def act(connection: sqlite3.Connection) -> tuple[str, list[dict[str, Any]]]:
+        secret, keys = run_action(connection, options)
+        if secret:
+            show(console, options, secret, keys)  # if this fails, the key is not stored: nobody would have it
+        return secret, keys
+
     with Database.open(path) as database:
-        secret, keys = database.run_sync(lambda connection: run_action(connection, options))
+        secret, keys = database.run_sync(act)
     if created:
         tell(console, f"new database created: {path}")
+    if not secret:
+        show(console, options, secret, keys)
+    return 0
+
+
+def show(console: Console, options: argparse.Namespace, secret: str, keys: Sequence[dict[str, Any]]) -> None:
     if options.json:
         shown = {"key": secret} if secret else {}
-        print(json.dumps([key | shown for key in keys], ensure_ascii=False, indent=2))
+        print(json.dumps([key | shown for key in keys], ensure_ascii=False, indent=2), flush=True)
     else:
         console.print(key_table(keys))
         if secret:
             console.print("The key, which is shown only now:")
-            print(secret)
+            print(secret, flush=True)
             console.print("Requests without a key are accepted, too, unless the service runs with --require-key true.")
-    return 0
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -1,8 +1,12 @@
 """API keys: made, found, refused; and kept without the keys themselves."""
 
 import asyncio
+import contextlib
+import errno
+import io
 import json
 import sqlite3
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -238,6 +242,19 @@ def test_limits_that_cannot_be(limit: tuple[str, str], capsys: pytest.CaptureFix
     with pytest.raises(SystemExit):
         main(["add", "wiki", *limit])
     assert f"argument {limit[0]}: " in capsys.readouterr().err
+
+
+class Full(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, f"no room for {text!r}")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_key_that_cannot_be_shown_is_not_stored(keys: Run, monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
+    with monkeypatch.context() as full, contextlib.suppress(OSError):
+        full.setattr(sys, stream, Full())
+        assert main(["add", "wiki"]) != 0
+    assert "wiki" not in keys("list", "--json")[1]
 
 
 @pytest.mark.parametrize(

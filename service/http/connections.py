@@ -173,7 +173,7 @@ class Connection(HttpToolsProtocol):
             raise self._refusal
         self._in_head, self._head_bytes, self._chunks = False, 0, 0
         self._all.waiting.pop(self, None)
-        self._time_reading(2 * self._all.seconds, self.transport.abort)
+        self._stop_read_timer()
         self.scope["state"]["disconnection"] = self._disconnection
         super().on_headers_complete()
 
@@ -226,6 +226,7 @@ class Connection(HttpToolsProtocol):
         self._running = cycle
         if cycle.more_body:
             self._all.receiving[self] = None
+            self._time_reading(2 * self._all.seconds, self.transport.abort)
         super()._start_asgi_task(cycle, app)
 
     def abort(self) -> None:
@@ -304,8 +305,8 @@ class Connection(HttpToolsProtocol):
     def _time_reading(self, seconds: float, action: Callable[[], None]) -> None:
         """Call `action`, which closes the connection, after `seconds`. New bytes do not change this time.
 
-        For a body, the time only matters if the request has been answered already: otherwise, the middleware answers
-        408 earlier.
+        The time of a body begins when the earlier requests have been answered: until then, the server reads nothing.
+        It only matters if the request itself has been answered, too: otherwise, the middleware answers 408 earlier.
         """
         self._stop_read_timer()
         self._read_timer = self.loop.call_later(seconds, action)

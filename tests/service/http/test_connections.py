@@ -318,6 +318,14 @@ def test_slow_clients_are_closed() -> None:
         service.until(lambda: not service.connections.open and not other.connections.open)
 
 
+def test_an_unfinished_body_that_the_server_does_not_read_is_not_late() -> None:
+    with Service(seconds=0.2) as service, service.connect() as connection:
+        head = POST.replace(b"echo", b"wait?turns=100") + b"Content-Length: 0\r\n\r\n"
+        connection.sendall(head + POST + b"Content-Length: 2\r\n\r\nh")
+        service.until(lambda: service.begun == 1)
+        assert statuses(read_all(connection)) == [200, 408]
+
+
 def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.LogCaptureFixture) -> None:
     """The application waits, without reading the body, after it has started to answer."""
     raised: list[BaseException] = []

@@ -20,7 +20,7 @@ from service.workers.messages import SourceText, TranslateOptions
 DETACHED_SECONDS = 60.0  # time after which a computation whose client has left is cancelled
 SENTENCE_SIZE = 200  # of a sentence, without its texts
 MAX_SENTENCES = 4000  # a text with more of them is not cached: its size would take longer than 2 ms
-MAX_DETACHED = 32  # computations whose clients have left
+MAX_DETACHED = 32  # computations of one caller whose clients have left
 
 Compute = Callable[[Sequence[bytes]], Coroutine[Any, Any, Sequence[Answer]]]
 """Coroutine function that returns an answer for each key, in order."""
@@ -78,7 +78,8 @@ class TranslationCache:
 
         The keys that are not cached are passed to `work` together, which starts a computation, unless one for the same
         keys is in progress. If this coroutine is cancelled, a computation that other calls wait for continues. From
-        `repeated_after` on, a time of time.monotonic(), up to MAX_DETACHED others continue for DETACHED_SECONDS, too.
+        `repeated_after` on, a time of time.monotonic(), up to MAX_DETACHED others of the caller continue for
+        DETACHED_SECONDS, too.
 
         Raises: the errors of `work`.
         """
@@ -121,7 +122,8 @@ class TranslationCache:
         computation.waiters -= 1
         if computation.waiters or computation.task.done():
             return
-        if time.monotonic() >= repeated_after and len(self._detached) < MAX_DETACHED:
+        others = sum(other.caller == computation.caller for other in self._detached)
+        if time.monotonic() >= repeated_after and others < MAX_DETACHED:
             self._detached.add(computation)
             computation.task.add_done_callback(lambda _: self._detached.discard(computation))
             asyncio.get_running_loop().call_later(DETACHED_SECONDS, self._end, computation)

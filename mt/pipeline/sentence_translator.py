@@ -24,6 +24,7 @@ from mt.text.mending import mend_phrases, write_signs_of_numbers
 from mt.text.messages import (
     double_apostrophes,
     doubles_apostrophes,
+    has_letters,
     safe_apostrophes,
     whole_sentences,
     write_branches,
@@ -103,10 +104,12 @@ class SentenceTranslator:
         self, parts: Sequence[tuple[str, bool]], wholes: Sequence[str], no_break_spaces: bool
     ) -> TranslatedSentence:
         """Translate a sentence with branches: as a whole with each branch, otherwise in parts."""
-        translated = [await self.translate(TextPart(one, kept=False), None, no_break_spaces) for one in wholes]
-        text = write_branches(parts, [one.best.text for one in translated])
+        read = [one for one in wholes if has_letters(one)]
+        translated = [await self.translate(TextPart(one, kept=False), None, no_break_spaces) for one in read]
+        written = {text: one.best.text for text, one in zip(read, translated, strict=True)}
+        text = write_branches(parts, [written.get(one, one) for one in wholes])
         if text is None:
-            texts = [text for text, is_text in parts if is_text and any(map(str.isalpha, text))]
+            texts = [text for text, is_text in parts if is_text and has_letters(text)]
             translated = [await self.translate(TextPart(one.strip(), False), None, no_break_spaces) for one in texts]
             pairs = zip(texts, translated, strict=True)
             written = {text: text.replace(text.strip(), new.best.text) for text, new in pairs}

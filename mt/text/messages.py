@@ -19,6 +19,7 @@ _BEFORE_SYNTAX = re.compile(r"'(?=[{}#])")
 _JOINED_SIGN, _ORDINAL_SIGN = re.compile(r"(?<!\w)#-(?=[^\W\d_])"), re.compile(r"#(?:st|nd|rd|th)\b(\.?)")
 _DOUBLED = re.compile(r"(?<=[^\W\d_])''(?=[^\W\d_])")
 _MAX_DEPTH = 20
+_LONGEST_WHOLES = 4  # of the sentences of all branches together, relative to the message
 _ARGUMENT_BEGIN = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:plural|select)")
 _SIMPLE = re.compile(r"\{[^{}]*\}")
 _SIGN, _SINGULAR, _SENTENCE_END = map(re.compile, (r"#(?![\w{-])", r"(?:one|=1)\s*\{\Z", r"[.!?]\s+\w"))
@@ -38,7 +39,8 @@ def split_message(message: str) -> list[tuple[str, bool]]:
 def whole_sentences(sentence: str) -> tuple[list[tuple[str, bool]], list[str]] | None:
     """Return the parts of a sentence with one argument, and the sentence with each of its branches.
 
-    The sentences have a number for `#`. None: there is no argument or several, or a branch has several sentences.
+    The sentences have a number for `#`. None: there is no argument or several, a branch has several sentences, or the
+    sentences have no words or are together much longer than the given one.
     """
     parts = split_message(sentence) if _ARGUMENT_BEGIN.search(sentence) else []
     if len(parts) < 5 or len(_ARGUMENT_BEGIN.findall(sentence)) > 1 or not parts[0][1] or not parts[-1][1]:
@@ -48,7 +50,9 @@ def whole_sentences(sentence: str) -> tuple[list[tuple[str, bool]], list[str]] |
         return None
     read = [_SIGN.sub(_number(parts[one - 1][0]), parts[one][0]) for one in branches]
     before, after = (parts[0][0], parts[-1][0]) if _has_frame(parts) else ("", "")
-    return parts, [before + branch + after for branch in read]
+    wholes = [before + branch + after for branch in read]
+    length = sum(map(len, wholes))
+    return (parts, wholes) if any(map(has_letters, wholes)) and length <= _LONGEST_WHOLES * len(sentence) else None
 
 
 def write_branches(parts: Sequence[tuple[str, bool]], translations: Sequence[str]) -> str | None:
@@ -89,7 +93,11 @@ def _common_start(texts: Sequence[str]) -> str:
 
 def _has_frame(parts: Sequence[tuple[str, bool]]) -> bool:
     """Return whether there are words beside the branches of a message."""
-    return any(map(str.isalpha, _SIMPLE.sub("", parts[0][0] + parts[-1][0])))
+    return has_letters(_SIMPLE.sub("", parts[0][0] + parts[-1][0]))
+
+
+def has_letters(text: str) -> bool:
+    return any(map(str.isalpha, text))
 
 
 def _number(syntax: str) -> str:

@@ -465,8 +465,9 @@ def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() 
 def test_an_apostrophe_before_a_placeholder_is_typographic_in_messages_only() -> None:
     table = Table({"a Tom man": ["l'Tom Mann"]})
     planner = replace(table.planner(), sentences=False)
-    texts = [table.run(planner.task(text)).translation().text for text in ("a {x} man", "{n, select, a {a {x} man}}")]
-    assert texts == ["l'{x} Mann", "{n, select, a {l’{x} Mann}}"]
+    sources = "a {x} man", "{n, select, a {a {x} man}}", "{n, plural, =0 {} one {#} other {a {x} man}}."
+    texts = [table.run(planner.task(text)).translation().text for text in sources]
+    assert texts == ["l'{x} Mann", "{n, select, a {l’{x} Mann}}", "{n, plural, =0 {} one {#} other {l’{x} Mann}}."]
 
 
 def test_no_cut_parts_a_long_span() -> None:

@@ -10,6 +10,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from cachetools import LRUCache
@@ -22,6 +23,7 @@ SENTENCE_SIZE = 200  # of a sentence, without its texts
 MAX_SENTENCES = 4000  # a text with more of them is not cached: its size would take longer than 2 ms
 MAX_DETACHED = 32  # computations of one caller whose clients have left
 
+Joining = Callable[[str], AbstractContextManager[None]]
 Compute = Callable[[Sequence[bytes]], Coroutine[Any, Any, Sequence[Answer]]]
 """Coroutine function that returns an answer for each key, in order."""
 
@@ -63,10 +65,19 @@ class TranslationCache:
     `misses` counts keys that started a computation.
     """
 
-    def __init__(self, capacity: int, size: Callable[[bytes, Answer], int] = entry_size) -> None:
-        """Create an empty cache. The sizes of its entries add up to at most `capacity`; a capacity of 0 disables it."""
+    def __init__(
+        self,
+        capacity: int,
+        size: Callable[[bytes, Answer], int] = entry_size,
+        joining: Joining = lambda caller: nullcontext(),
+    ) -> None:
+        """Create an empty cache. The sizes of its entries add up to at most `capacity`; a capacity of 0 disables it.
+
+        A call that waits for the computation of another one does so in the context that `joining` returns for its
+        caller: the queue counts only the other one.
+        """
         self.hits = self.joined = self.misses = 0  # keys
-        self._size = size
+        self._size, self._joining = size, joining
         self._results: LRUCache[tuple[str, bytes], tuple[Answer, int]] = LRUCache(capacity, lambda entry: entry[1])
         self._computations: dict[tuple[str, tuple[bytes, ...]], Computation] = {}  # by caller and keys
         self._detached: set[Computation] = set()  # computations that nobody waits for, or that were rejoined
@@ -81,23 +92,24 @@ class TranslationCache:
         `repeated_after` on, a time of time.monotonic(), up to MAX_DETACHED others of the caller continue for
         DETACHED_SECONDS, too.
 
-        Raises: the errors of `work`.
+        Raises: the errors of `work` and `joining`.
         """
         entries = {key: self._results.get((caller, key)) for key in keys}
         results = {key: entry[0] for key, entry in entries.items() if entry}
         self.hits += len(results)
         if missing := tuple(key for key, entry in entries.items() if not entry):
             computation = self._computations.get((caller, missing))
-            if computation:
-                self.joined += len(missing)
-            else:
-                computation = self._start(caller, missing, work)
-            computation.waiters += 1
-            try:
-                await asyncio.wait([computation.task])
-                results.update(zip(missing, computation.task.result(), strict=True))
-            finally:
-                self._leave(computation, repeated_after)
+            with self._joining(caller) if computation else nullcontext():
+                if computation:
+                    self.joined += len(missing)
+                else:
+                    computation = self._start(caller, missing, work)
+                computation.waiters += 1
+                try:
+                    await asyncio.wait([computation.task])
+                    results.update(zip(missing, computation.task.result(), strict=True))
+                finally:
+                    self._leave(computation, repeated_after)
         return [results[key] for key in keys]
 
     def _start(self, caller: str, keys: tuple[bytes, ...], work: Compute) -> Computation:

@@ -67,7 +67,7 @@ class TranslationService:
         `detector` creates a language detector for the languages that it is given. It takes a second, so it is called in
         a thread, before the first detection.
         """
-        self.cache = TranslationCache(cache_characters)
+        self.cache = TranslationCache(cache_characters, joining=fleet.joining)
         self._fleet = fleet
         self._parsers = parsers or ParserPool()
         self.threads = WorkThreads()

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -167,7 +168,7 @@ class Fleet:
                 translated = size.characters
             finally:
                 request.pool.withdraw(request)
-                busy = self._admission.held.requests > 1
+                busy = self._admission.held.texts > size.texts  # requests of `joining` have none
                 self._admission.throughput.note(time.monotonic(), translated, busy)
         record, started = current_record(), request.started or accepted
         record.models.add(pool.name)
@@ -180,6 +181,10 @@ class Fleet:
         for pool in [pool for pool in self.pools if pool.loaded and not pool.loading]:
             options = TranslateOptions(next(iter(pool.description.directions)))
             await self.translate([SourceText(text)], options, caller=caller, pool=pool)
+
+    def joining(self, caller: str) -> AbstractContextManager[None]:
+        """Count a request that waits for the translation of an equal one. Raises: Overloaded if the queue is full."""
+        return self._admission.admitted(caller, RequestSize(requests=1))
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
         """Raise Overloaded if the queue is too full for these texts."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar, TypeVarTuple, Unpack, cast
@@ -153,6 +154,9 @@ class WordModels:
     def pool_for(self, direction: Direction, name: str = "") -> WordPool:
         assert name in ("", f"words-{direction}")
         return word_pool(str(direction), f"{direction}@{self.revision}")
+
+    def joining(self, caller: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
         if self.full:

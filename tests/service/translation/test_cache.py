@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,9 +13,13 @@ from mt.languages import Direction
 from mt.pipeline.results import AttentionMap, SentenceTranslation
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
+from service.settings import Settings
 from service.translation.cache import MAX_DETACHED, MAX_SENTENCES, TranslationCache, keys_of
 from service.translation.jobs import Answer
+from service.translation.service import TranslationService
+from service.workers.fleet import Fleet
 from service.workers.messages import OptionsMemory, SourceText, Translate, TranslateOptions
+from tests.service.doubles import DirectParsers
 
 
 def answer(key: bytes) -> Answer:
@@ -111,6 +116,16 @@ async def test_callers_share_nothing_and_the_oldest_makes_room() -> None:
     assert work.done == []
     await shared.get("x", [b"b"], work)
     assert work.done == [b"b"], "the entry that was used least recently has made room"
+
+
+async def test_requests_that_wait_for_an_equal_one_are_in_the_queue() -> None:
+    work, fleet = Work(0.05), Fleet(Settings(model=(Path("unused"),), max_pending_requests=4))
+    shared = TranslationService(fleet, parsers=DirectParsers()).cache
+    for _ in range(2):
+        asked = [shared.get("a", [b"a"], work) for _ in range(9)]
+        outcomes = [type(outcome) for outcome in await asyncio.gather(*asked, return_exceptions=True)]
+        assert outcomes == [list] * 5 + [Overloaded] * 4
+    assert (work.done, shared.joined, fleet.stats().requests) == ([b"a", b"a"], 8, 0)
 
 
 @pytest.mark.parametrize(("seconds", "done"), [(0.0, 2 * MAX_DETACHED), (9.0, 0)])

@@ -30,7 +30,7 @@ class SentenceAnalysis:
 def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> SentenceAnalysis:
     """Find terms, and the ranges that are not translated: `kept`, untranslatable terms, and unknown words."""
     in_capitals = casing.lower_capitals(sentence, context.source, kept, context.known_pieces) is not None
-    matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
+    matches = context.find_terms(sentence, kept, any_case=in_capitals)
     copied = _bare_term(sentence, matches)
     if not (matches or kept or context.banned or context.options.sample):
         copied = context.known_translation(sentence)

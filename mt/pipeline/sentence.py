@@ -111,7 +111,8 @@ async def translate_sentence(
     alternatives = await _translate_terms(variants, any_case, context) if terms else None
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
-        return (keep_source(sentence, analysis.matches),)
+        around = _divide_at_spans(sentence, kept)
+        return await _translate_parts(around, context, kept) if around else (keep_source(sentence, analysis.matches),)
     languages = context.source, context.target
     fixed = [(sentence[one.begin : one.end], one.translation or "") for one in analysis.matches if one.translation]
     fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)
@@ -252,7 +253,7 @@ async def _translate_variants(
 ) -> tuple[Alternative, ...] | None:
     """Decode variants, choose the one with the best score, and repair its translations. Return its n-best list.
 
-    Return None if no alternative has letters.
+    Return None if no alternative has letters, or all of them damage a stand-in.
 
     Raises:
         RequestError: The model fails on a variant.
@@ -271,9 +272,7 @@ async def _translate_variants(
     lost = lost_copies(decoded) if decoded else set()
     if decoded is None or lost:
         decoded = await decode_otherwise(decoded.variant if decoded else variants[0], context, lost) or decoded
-    if decoded is None:
-        raise RequestError("the model has no translation")
-    decoded = await decode_without_blanks(decoded, context)
+    decoded = decoded and await decode_without_blanks(decoded, context)
     if decoded is None:
         return None
     if not context.options.sample:
@@ -378,6 +377,21 @@ def _divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ra
     mark = " :" if match["mark"] and primary_language(context.target) == "fr" else match["mark"]
     before = [TextPart(match["before"], kept=False)] if match["before"] else []
     return [*before, TextPart(match["open"], kept=True), *inner, TextPart(f"){mark}", kept=True)]
+
+
+def _divide_at_spans(sentence: str, kept: Sequence[Range]) -> list[TextPart]:
+    """Return the protected spans of a sentence and the texts between them; [] if it has no spans or no other words."""
+    spans = [(span.begin, span.end) for span in protect.find_spans(sentence, kept)]
+    places = sorted(
+        [*((place, True) for place in spans), *((place, False) for place in ranges_between(spans, len(sentence)))]
+    )
+    parts = []
+    for (begin, end), is_span in places:
+        text = sentence[begin:end]
+        words = text.strip() if not is_span and has_text(text) else ""
+        before, _, after = text.partition(words) if words else (text, "", "")
+        parts += [TextPart(one, one is not words) for one in (before, words, after) if one]
+    return parts if spans and not all(part.kept for part in parts) else []
 
 
 async def _translate_parts(

@@ -119,7 +119,7 @@ class SentenceTranslator:
 
     def _has_marked_term(self, part: TextPart) -> bool:
         """Return whether a term contains a mark of emphasis or of a link."""
-        terms = self.context.terms.find(part.text, self.context.source, part.kept_ranges)
+        terms = self.context.find_terms(part.text, part.kept_ranges)
         tags = strings.find_tags(part.text, marks=True) if terms else ()
         return any(term.begin < tag.end and tag.begin < term.end for term in terms for tag in tags)
 
@@ -132,7 +132,7 @@ class SentenceTranslator:
         bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
         placed = replace(bare, alternatives=await _place_tags(inline, bare.alternatives, self.context))
         tags = None if marks or part.kept_ranges or self.context.options.sample else strings.label_tags(part.text)
-        if not tags or self.context.terms.find(part.text, self.context.source):
+        if not tags or self.context.find_terms(part.text):
             return placed
         usual = await self._translate_bare(part.text, (), None, no_break_spaces)
         is_complete = strings.label_tags(usual.best.text) == tags and usual.best.text != part.text
@@ -148,7 +148,7 @@ class SentenceTranslator:
         normalised = self.context.normaliser.normalise(sentence, kept)
         ranges, terms, fixed = [normalised.normalised_range(*place) for place in kept], tuple[TermMatch, ...](), kept
         if match is None:
-            terms = self.context.terms.find(normalised.text, self.context.source, ranges)
+            terms = self.context.find_terms(normalised.text, ranges)
             fixed = [*ranges, *((term.begin, term.end) for term in terms)]
             reworded = self.context.reworded(normalised, fixed)
             fixed = [reworded.normalised_range(*normalised.original_range(*place)) for place in fixed]
@@ -213,7 +213,7 @@ class SentenceTranslator:
         translation = mend_phrases(sentence, translation, languages[1])
         mended = mend_numbers(sentence, translation, languages, kept)
         if has_ranges(sentence, self.context.source):
-            terms = self.context.terms.find(sentence, self.context.source, kept)
+            terms = self.context.find_terms(sentence, kept)
             fixed = [*kept, *((term.begin, term.end) for term in terms)]
             mended = mend_ranges(sentence, mended, languages, fixed)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
@@ -273,7 +273,7 @@ async def _repair_match(
     text = repair(*links) if links else None
     if text is None or any(span.text in plain and span.text not in text for span in protect.find_spans(sentence, kept)):
         return alternatives
-    terms = context.terms.find(sentence, context.source, kept)
+    terms = context.find_terms(sentence, kept)
     if links and missing_terms(mark_compounds(terms, links[1], context.target), text, context.target):
         return alternatives
     return (replace(alternatives[0], text=text, match=match.score), *alternatives[1:])

@@ -33,7 +33,7 @@ from mt.text.restoration import StrippedText, remove_spans, restore_spans
 from mt.text.schedules import translate_line
 from mt.text.span_patterns import SIGNS_WITH_WORDS
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
-from mt.text.terms import Terms
+from mt.text.terms import TermMatch, Terms
 from mt.text.typography import join_numbers, unify_quotes, without_damage
 from mt.tokenizer import EOS, SPACE_MARK, UNK, Tokenizer
 
@@ -94,6 +94,19 @@ class SentenceContext:
             kept = [reworded.normalised_range(*text.original_range(*place)) for place in kept]
             text = reworded
         return unify_numbers(text, languages, kept)
+
+    def find_terms(self, text: str, kept: Sequence[Range] = (), any_case: bool = False) -> tuple[TermMatch, ...]:
+        """Return the terms of a text outside the ranges `kept` that are no part of a placeholder, code or address."""
+        terms = self.terms.find(text, self.source, kept, any_case)
+        spans = [span for span in protect.find_spans(text) if span.kind is not SpanKind.NUMBER] if terms else []
+        return tuple(
+            term
+            for term in terms
+            if not any(
+                span.begin <= term.begin and term.end <= span.end and len(span.text) > term.end - term.begin
+                for span in spans
+            )
+        )
 
     def known_pieces(self, word: str) -> int:
         """Return the number of tokens of a source word, or 0 if they never occurred side by side in training text."""

@@ -90,10 +90,11 @@ _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\. ?(?:0?[1-9]|1[0-2])\."  # without year
 _DATES = re.compile(
-    rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]om|[Zz]um)|(?:tag|woch),?) {_DATE}"
+    rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]o[mn]|[Zz]um)|(?:tag|woch),?) {_DATE}"
     rf"(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d]|\Z)"
 )
-_NOT_IN_DATE = r"(?<!\d )(?<!\. )(?<![\w.,/–-])(?<![Vv]ersion )(?!\A[\d./ ]+\Z)"
+_NO_LABEL = "".join(rf"(?<!{re.escape(word)} )" for word in _TABLES["labels"]["words"].split())
+_NOT_IN_DATE = rf"(?<!\d )(?<!\. )(?<![\w.,/–-]){_NO_LABEL}(?!\A[\d./ ]+\Z)"
 _ABOVE_12, _ANY_DAY = r"(?:1[3-9]|[23]\d)", r"[12]\d|3[01]|0?[1-9]"
 _YEAR = r"((?:19|20)\d\d)(?![\w/–-]|[.,]\d)"
 _FULL_DATES = {  # in which the order of day and month is certain
@@ -232,6 +233,7 @@ def _time_of_day(time: str, afternoon: bool) -> str:
 def _of_table(language: str) -> Iterator[_Reading]:
     """Yield the readings of the table of a language, and those of all languages."""
     names = {"unit": ONE_UNIT, "money": MONEY, "period": PERIODS, "number": r"(?:\d{1,2} ?[-–] ?)?\d{1,3}"}
+    names["label"] = _NO_LABEL
     names["month"], per = "|".join(_MONTHS[language]), {"de": "pro", "en": "per", "fr": "par"}[language]
     for pattern, new in (*_TABLES["read"][language], *_TABLES["read"]["any"]):
         filled = re.sub(r"\{([a-z]+)\}", lambda name: names[name[1]], pattern)

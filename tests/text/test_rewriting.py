@@ -91,7 +91,8 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("en", "⟨Mon, Wed→Monday, Wednesday⟩ and ⟨Fri,→Friday,⟩ 2-4 pm"),
         ("de", "⟨Sa.→Samstag⟩ und ⟨So.→Sonntag⟩ haben wir zu"),
         ("de", "Ludwig ⟨XIV.→XIV⟩ war, Heinrich ⟨VIII.,→VIII,⟩ unter Karl V. Er, ⟨zw.→zwischen⟩ 8 und 9"),
-        ("en", "⟨Max.→Maximum⟩ 8 or ⟨no more than→not more than⟩ 5, no more than that, ⟨no later than→until⟩ 5 May"),
+        ("en", "Max. 8 or ⟨no more than→not more than⟩ 5, no more than that, ⟨no later than→until⟩ 5 May"),
+        ("en", "⟨Every other day→Every second day⟩, every other man"),
         (
             "de",
             "⟨Spätestens am→Bis zum⟩ 5. Mai, ⟨kaum jemand→fast niemand⟩, ⟨tgl. 1 Tabl. zzgl.→täglich 1 Tablette und⟩ 5",
@@ -167,7 +168,13 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ),
         ("en de", "every ⟨4-6 h, in 24 h.→4-6 hours, in 24 hours.⟩ Lasts 6 h, ⟨March 01,→March 1,⟩ 01 March"),
         ("en de", "on ⟨12/25/2024→December 25, 2024⟩, ⟨31/12/1999→December 31, 1999⟩, 03/04/2025, 13/13/2024, 9/11"),
+        ("en de", "⟨Max.→Not more than⟩ 8 in 24 s, (max. 5), take ⟨max.→not more than⟩ 2"),
+        (
+            "en de",
+            "⟨4.5m→4.5 million⟩ viewers, ⟨2.5m→2.5 m⟩ walls, Unit 2.1m, Figure 1.2m",
+        ),
         ("de en", "vom 1. bis ⟨3.5.2024→3. Mai 2024⟩, 3.5.–4.6.2024, Version 1.2.2024, am ⟨01. März→1. März⟩"),
+        ("de en", "Kapitel 1.2.2023, ⟨von 3.10. bis 5.10.2020→von 3. Oktober bis 5. Oktober 2020⟩"),
         (
             "de en",
             "⟨1'250.–→1'250⟩ oder ⟨49,– €→49 €⟩, ⟨Fr. 20.–→CHF 20⟩; ⟨Alle 6 h→Alle 6 Stunden⟩, ⟨20 Uhr→20:00 Uhr⟩",

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ OPTIONAL = dict.fromkeys(("matplotlib", "tensorboard", "torch"), "'mt-service[tr
 
 RUNS = Path("runs")  # folder of runs and prepared data
 UNLIMITED_WIDTH = 100_000  # columns
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all control characters but tabs and line breaks
 
 
 class Main(Protocol):
@@ -177,12 +179,20 @@ def stderr_console() -> Console:
 
 
 def tell(console: Console, text: str) -> None:
-    """Print a text as it is: without markup, and without line breaks at the width of the terminal."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Print a text as it is: without markup, and without line breaks at the width of the terminal.
+
+    Control characters are escaped: in the name of a file, they would control the terminal.
+    """
+    _print(console, text)
 
 
 def warn(console: Console, text: str) -> None:
-    console.print(f"warning: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    _print(console, f"warning: {text}", "yellow")
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    shown = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+    console.print(shown, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def count(text: str) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from mt.checkpoint import read_description
 from mt.cli import explain, export
-from mt.cli.command import command
+from mt.cli.command import command, stderr_console, tell, warn
 from mt.cli.main import main
 from mt.insight.example import describe_example
 from tests.conftest import FROZEN
@@ -81,3 +81,9 @@ def test_a_tag_is_the_first_source_token(several_directions: Path, tmp_path: Pat
     arguments = [str(several_directions), "The dog sees the cat.", "--only", "tokens-source", "--output", str(tmp_path)]
     assert explain.main([*arguments, "--source", "en", "--target", "fr"]) == 0
     assert "fr&gt;</text>" in (tmp_path / "tokens-source.svg").read_text(encoding="utf-8")
+
+
+def test_names_of_files_do_not_control_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    for print_line in (tell, warn):
+        print_line(stderr_console(), "\x1b[31mred\x1b]0;p\x9b\x07.txt ->\nä")
+        assert capfd.readouterr().err.removeprefix("warning: ") == "\\x1b[31mred\\x1b]0;p\\x9b\\x07.txt ->\nä\n"

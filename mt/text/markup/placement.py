@@ -23,7 +23,7 @@ from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
 _REQUEST = re.compile(r"[a-zäöüß]{2}n \Z")
 _FUNCTION_WORDS = re.compile(
-    r"(?i)\b(?:a[mnt]|and|aux?|auf|et|dans|f[oü]r|i[mn]s?|on|pour|sur|to|um|und|upon|zu[mr]?|à)\b"
+    r"(?i)\b(?:a[mnt]|and|aux?|auf|et|dans|f[oü]r|i[mn]s?|on|pour|sur|to|um|und|zu[mr]?|à)\b"
 )
 _ADDRESSED = re.compile(r"(?i)\b(?:you|vous|they|them|she|her|ils|elles?)\b")
 MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed by relative position, in linear time

@@ -22,9 +22,8 @@ from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, 
 from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
 _REQUEST = re.compile(r"[a-zäöüß]{2}n \Z")
-_FUNCTION_WORDS = re.compile(
-    r"(?i)\b(?:a[mnt]|and|aux?|auf|et|dans|f[oü]r|i[mn]s?|on|pour|sur|to|um|und|zu[mr]?|à)\b"
-)
+_FUNCTION_WORDS = re.compile(r"(?i)\b(?:a[mnt]|and|aux?|auf|et|dans|f[oü]r|i[mn]s?|on|pour|sur|to|um|und|zu[mr]?|à)\b")
+_BEFORE_LABELS = re.compile(r"(?i)auf|et|pour|sur|to|um|und|zu")  # not `at night` for `abends`
 _ADDRESSED = re.compile(r"(?i)\b(?:you|vous|they|them|she|her|ils|elles?)\b")
 MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed by relative position, in linear time
 
@@ -195,7 +194,7 @@ class _Placement:
         If it has no other word, return the word with a capital beside it: `sur <b>Entrée</b>` for `<b>Enter</b>`.
         """
         right, target = self.units.right, self.units.target
-        words = [j for j in span if not _FUNCTION_WORDS.fullmatch(target, right[j].begin, right[j].end)]
+        words = [j for j in span if not _BEFORE_LABELS.fullmatch(target, right[j].begin, right[j].end)]
         if words[:1] == [span.start] or _FUNCTION_WORDS.search(self.units.source, mark.begin, mark.end):
             return span
         if words:

@@ -29,7 +29,7 @@ from mt.text.quotations import lost_quotations, whole_quotation
 from mt.text.schedules import lost_ranges, mend_ranges, translate_line
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
 from mt.text.terms import Terms
-from mt.text.typography import mend_marks
+from mt.text.typography import mend_marks, restore_no_break_spaces
 from scripts.attack.payloads import SIZED_DOCUMENTS
 from tests.linear_time import Prepare, assert_linear
 
@@ -186,6 +186,8 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     ),
     (lambda text: read_times(NormalisedText(text), ("de", "en")), 300, ["halb sechs ", "fünf vor ", "1 Uhr "]),
     (lambda text: mend_marks('"a," b', text, "de"), 2000, ['⋯"a ⋯x', "«a", '"⋯a ⋯', "„a “", "Haus a-", "[a "]),
+    (lambda text: restore_no_break_spaces("1\u00a0m", text, "de"), 300, ["1⋯1"]),
+    (lambda text: restore_no_break_spaces(text, "1 m", "de"), 300, ["1⋯1"]),
     (label_tags, 2000, ["<b>A", "<b>A</b>", "</b>", "<b>A</i>"]),
     (lambda text: whole_quotation(f'"A b{text}."'), 2000, [", a-t-", ", he said ", ", a er "]),
     (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),

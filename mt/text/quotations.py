@@ -12,6 +12,7 @@ _OPENING = frozenset("\"„“«'")
 _QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _MARKS_BESIDE = "".join(sorted(_QUOTES | _SINGLE_QUOTES)) + "’"
 _QUOTATIONS = [*map(re.compile, _TABLES["quotations"].values())]
+_NESTED = re.compile(r"""([^"„“«»]*(["„«])[^"„“«»]+)["„“«]([^"„“”«»]+)["“”»]\s?([.!?]?)""")
 _SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“”«»],?|["“”«»],)\s+(?=[a-zß-ÿ])""")
 _WRITTEN_SPEECH = re.compile(
     r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
@@ -109,6 +110,15 @@ def write_quotations(translation: str, words: Mapping[str, str]) -> str:
     for quotation in _QUOTATIONS:
         translation = quotation.sub(written, translation)
     return translation
+
+
+def close_nested_quotation(source: str, translation: str) -> str:
+    """Write single marks in a quotation, and close it: `"I say 'yes'."` for `"I say "yes".`."""
+    nested = _NESTED.fullmatch(translation) if has_double_quotes(source) else None
+    if not nested or len(_QUOTATIONS[1].findall(source)) != 1:
+        return translation
+    closing = {"„": "“", "«": " »"}.get(nested[2], nested[2])
+    return f"{nested[1].rstrip()} '{nested[3].strip()}'{nested[4]}{closing}"
 
 
 def write_speech_marks(source: str, translation: str, language: str) -> str:

@@ -375,6 +375,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en", "kaufe Brot ;", "buy ⟨bread.→bread;⟩"),
         ("fr", "He is late; wait", "Il est en ⟨retard, attendez→retard ; attendez⟩"),
         ("en", "Er kommt; warte, bitte", "He comes, wait"),
+        ("de", "She said: \"I like 'a b'.\"", "Sie sagte: ⟨„Ich mag „a b“.→„Ich mag 'a b'.“⟩"),
         ("de", "Hi Tom,", "⟨Hallo, Tom→Hallo Tom,⟩"),
         ("fr", "You need this:", "Il faut ⟨ceci.→ceci :⟩"),
         ("de", "Go!", "Gehst du?"),

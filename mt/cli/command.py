@@ -65,7 +65,7 @@ def report_missing(error: ModuleNotFoundError) -> None:
 
 
 def report_error(message: str) -> None:
-    Console(stderr=True).print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    _print(Console(stderr=True), f"error: {message}", "red")
 
 
 def recipe_path(text: str) -> Path:

@@ -3,13 +3,14 @@
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mt.checkpoint import read_description
 from mt.cli import explain, export
-from mt.cli.command import command, stderr_console, tell, warn
+from mt.cli.command import command, report_error, stderr_console, tell, warn
 from mt.cli.main import main
 from mt.insight.example import describe_example
 from tests.conftest import FROZEN
@@ -84,6 +85,9 @@ def test_a_tag_is_the_first_source_token(several_directions: Path, tmp_path: Pat
 
 
 def test_names_of_files_do_not_control_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    for print_line in (tell, warn):
-        print_line(stderr_console(), "\x1b[31mred\x1b]0;p\x9b\x07.txt ->\nä")
-        assert capfd.readouterr().err.removeprefix("warning: ") == "\\x1b[31mred\\x1b]0;p\\x9b\\x07.txt ->\nä\n"
+    for show in (partial(tell, stderr_console()), partial(warn, stderr_console()), report_error):
+        show("\x1b[31mred\x1b]0;p\x9b\x07.txt ->\nä")
+        assert (
+            capfd.readouterr().err.removeprefix("warning: ").removeprefix("error: ")
+            == "\\x1b[31mred\\x1b]0;p\\x9b\\x07.txt ->\nä\n"
+        )

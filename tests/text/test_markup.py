@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mt.text.alignment import Link
 from mt.text.markup import Markup, MarkupOptions, TranslatedSegment, parse_html, parse_xml, xml_problem
 from mt.text.markup.tokens import TokenKind, html_tokens, xml_tokens
+from mt.text.markup.units import UnitAlignment
 
 PLACEMENTS = Path(__file__).with_name("placements.tsv")
 """Markup, its translation, the word alignment, all by hand; and the bare translation where it lacks more than tags."""
@@ -343,3 +344,9 @@ def test_notes_and_index_terms_of_xml_are_apart_from_the_text_around_them() -> N
     capitals = re.sub(r"(?<=>)\w|(?<=[ b]) ?\w(?=<)", lambda text: text[0].upper(), source)
     links = tuple(((at, at + 1), (at, at + 1)) for at in range(5))
     assert document.render([TranslatedSegment(one.text.upper(), links) for one in document.segments]) == capitals
+
+
+@pytest.mark.parametrize(("text", "length"), [("{count}+-Benutzer", 7), ("{{ a b }}er", 9), ("%{n}x", 4)])
+def test_a_placeholder_is_one_unit_in_which_no_mark_begins(text: str, length: int) -> None:
+    unit = next(unit for unit in UnitAlignment("x", text, (), ()).right if text[unit.begin : unit.end].endswith("}"))
+    assert unit.end == length and unit.begin <= text.index("{")

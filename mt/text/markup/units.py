@@ -17,6 +17,7 @@ _UNSPACED = re.compile(
     f"{OBJECTS}]"
 )
 _NUMBER = re.compile(r"\d+")
+_IN_BRACES = re.compile(r"\{{1,3}[^{}\n]{1,100}\}{1,3}")  # placeholders
 _ALIKE_WORDS = (
     "not nicht pas",
     "never nie niemals jamais",
@@ -58,6 +59,16 @@ def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
     return units
 
 
+def _with_whole_spans(units: list[TextUnit], text: str) -> list[TextUnit]:
+    """Return the units of a text with one unit for each placeholder, inside which no mark begins."""
+    begins, ends = [unit.begin for unit in units], [unit.end for unit in units]
+    for placeholder in reversed([*_IN_BRACES.finditer(text)]):
+        inside = _overlapping(begins, ends, placeholder.span())
+        if len(inside) > 1:
+            units[inside.start : inside.stop] = [TextUnit(begins[inside[0]], ends[inside[-1]], word=True)]
+    return units
+
+
 MAX_RUN = 50
 """Maximum number of punctuation characters beside a word that are examined for one mark, for linear time."""
 
@@ -95,7 +106,7 @@ class UnitAlignment:
         links = _with_copies(source, target, alignment)
         links = [part for link in links for part in _parts(source, target, link, sorted(cuts))]
         self.left = find_units(source, {place for link in links for place in link[0]} | set(cuts))
-        self.right = find_units(target, {place for link in links for place in link[1]})
+        self.right = _with_whole_spans(find_units(target, {place for link in links for place in link[1]}), target)
         self.towards: list[set[int]] = [set() for _ in self.left]
         self.back: list[set[int]] = [set() for _ in self.right]
         sides = [([unit.begin for unit in side], [unit.end for unit in side]) for side in (self.left, self.right)]

@@ -76,31 +76,31 @@ MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 7
 
 CEILINGS = {
-    "mt.build": 1_233 + 60,
-    "mt.cli": 3_081 + 60,
-    "mt.data": 2_222 + 60,
-    "mt.decoding": 1_501 + 60,
-    "mt.engine": 2_683 + 60,
-    "mt.insight": 1_190 + 60,
-    "mt.interop": 2_619 + 60,
-    "mt.kernels": 1_759 + 60,
-    "mt.language_model": 316 + 60,
-    "mt.model": 891 + 60,
-    "mt.pipeline": 4_002 + 60,
-    "mt.scoring": 355 + 60,
-    "mt.text": 13_992 + 60,
-    "mt.training": 1_804 + 60,
-    "mt": 3_029 + 60,
-    "service.access": 919 + 60,
-    "service.glossaries": 456 + 60,
-    "service.http": 1_394 + 60,
-    "service.memories": 748 + 60,
-    "service.parsers": 655 + 60,
-    "service.routes": 2_672 + 60,
-    "service.translation": 2_029 + 60,
-    "service.verbs": 362 + 60,
-    "service.workers": 2_427 + 60,
-    "service": 2_358 + 60,
+    "mt.build": 1_233,
+    "mt.cli": 3_091,
+    "mt.data": 2_231,
+    "mt.decoding": 1_523,
+    "mt.engine": 2_686,
+    "mt.insight": 1_196,
+    "mt.interop": 2_619,
+    "mt.kernels": 1_762,
+    "mt.language_model": 316,
+    "mt.model": 891,
+    "mt.pipeline": 3_900,
+    "mt.scoring": 355,
+    "mt.text": 14_047,
+    "mt.training": 1_804,
+    "mt": 3_031,
+    "service.access": 946,
+    "service.glossaries": 456,
+    "service.http": 1_426,
+    "service.memories": 748,
+    "service.parsers": 668,
+    "service.routes": 2_594,
+    "service.translation": 1_973,
+    "service.verbs": 375,
+    "service.workers": 2_431,
+    "service": 2_392,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 
@@ -380,8 +380,8 @@ def test_each_rule_can_be_broken(rule: Callable[[Sources], list[str]], bad: Sour
 def test_rooms_stay_below_their_ceilings() -> None:
     assert rooms_above_their_ceilings(read_sources("mt", "service"), CEILINGS) == []
     sources = {"mt.a.b": "x\ny", "mt.a.c": "x", "mt.d": "x", "other": "x"}
-    assert rooms_above_their_ceilings(sources, {"mt.a": 3, "mt": 3_060}) == ["other: 1 lines, at most 0"]
-    assert rooms_above_their_ceilings(sources, {"mt.a": 2, "mt": 3_060, "other": 1}) == ["mt.a: 3 lines, at most 2"]
+    assert rooms_above_their_ceilings(sources, {"mt.a": 3, "mt": 1}) == ["other: 1 lines, at most 0"]
+    assert rooms_above_their_ceilings(sources, {"mt.a": 2, "mt": 1, "other": 1}) == ["mt.a: 3 lines, at most 2"]
 
 
 def test_pytest_enters_every_folder_of_tests(pytestconfig: pytest.Config) -> None:

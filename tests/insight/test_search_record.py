@@ -41,7 +41,10 @@ def test_every_fate_by_hand() -> None:
     assert [tree.tokens(node) for node in tree.nodes if node.is_best] == [(), (B,), (B, EOS)]
 
 
-OFTEN = [math.log(value) if value else -math.inf for value in (0, 0, 0, 0.9, 0.06, 0.04)]
+OFTEN, MOSTLY = [
+    [math.log(value) if value else -math.inf for value in (0, 0, 0, *values)]
+    for values in ((0.8, 0.11, 0.09), (0.9, 0.06, 0.04))
+]
 
 
 @pytest.mark.parametrize(
@@ -50,10 +53,15 @@ OFTEN = [math.log(value) if value else -math.inf for value in (0, 0, 0, 0.9, 0.0
         ([0.0, 0.0, 0.0, -9.0, 2.0, 1.0], {"length_penalty": 0, "max_length": 1}, "the maximum length of 1 tokens"),
         ([0.0, 0.0, 0.0, -9.0, 2.0, 1.0], {"length_penalty": 0, "max_length": 2}, "the maximum length of 2 tokens"),
         ([-math.inf, 0.0, 0.0, 0.0], {}, "no hypothesis has an allowed continuation"),
-        (  # EOS has 0.9: the second is finished at step 2, when a live one could only win by length; log 0.06^2 / 2
+        (  # EOS has 0.8: the second is finished at step 2, when a live one could only win by length; log 0.11^2 / 2
             OFTEN,
             {"length_penalty": 1, "max_length_offset": 100},
-            "2 hypotheses are finished, and at its present length the best live one scores -2.813, not above -0.105",
+            "2 hypotheses are finished, and at its present length the best live one scores -2.207, not above -0.223",
+        ),
+        (  # log 0.9 - log 0.06 = 2.7
+            MOSTLY,
+            {"length_penalty": 1, "max_length_offset": 100},
+            "all live hypotheses are more than 2.5 below one that has ended",
         ),
     ],
 )

@@ -7,8 +7,8 @@ from functools import partial
 from itertools import chain
 
 from mt.errors import RequestError
-from mt.languages import primary_language
 from mt.pipeline.analysis import analyse, has_text, keep_source
+from mt.pipeline.division import divide_at_mark, divide_at_phrase, divide_at_spans
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.repairs import (
     decode_otherwise,
@@ -36,18 +36,15 @@ from mt.text import casing, names, places, protect, repetition, segment, titles
 from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
-from mt.text.phrases import MOST_CHARACTERS
 from mt.text.quotations import (
     has_double_quotes,
     has_quotes,
     lost_quotations,
     quote_words,
     quoted_answers,
-    whole_quotation,
     write_quotations,
 )
 from mt.text.segment import TextPart
-from mt.text.symbols import ONE_UNIT
 from mt.text.terms import without_copies
 
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
@@ -59,14 +56,7 @@ LEAST_COMPLETE, LEAST_COMPLETE_LIST = 0.55, 0.7
 """Least completeness (mt.text.repetition) of a translation without omitted words, and of one of a list."""
 LEAST_GAIN = 0.05  # of completeness by which a translation in parts must be better
 LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models rarely omit any; the check takes time
-_IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> \(|(?:\A|(?<=[^\W\d_]{3}))\()(?P<inner>[^()]+)\)(?P<mark>:?)")
-_ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
-_BETWEEN_WORDS = re.compile("( ?/ ?|, )")
 _STRUCK = re.compile(r"~~(?=\S)([^~\n]{1,100})(?<=\S)~~")
-_NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
-_PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
-    rf"(?P<name>[^\W\d_][^\d,;:.()]*?) (?=\S*\d)[A-Z][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
-)
 
 
 async def translate_sentence(
@@ -93,7 +83,7 @@ async def translate_sentence(
     if not (kept or terms) and (measure := read_measure(sentence, context.source, context.target)):
         contents = await translate_sentence(measure.content, context)
         return tuple(with_text(one, measure.write(one.text)) for one in contents)
-    if divided := _divide_at_mark(sentence, context, kept) or _divide_at_phrase(sentence, context, kept):
+    if divided := divide_at_mark(sentence, context, kept) or divide_at_phrase(sentence, context, kept):
         return await _translate_parts(divided, context, kept)
     if not (context.options.sample or context.covers(sentence, context.covered_length)):
         fits = partial(context.covers, limit=context.covered_length // 2)
@@ -111,7 +101,7 @@ async def translate_sentence(
     alternatives = await _translate_terms(variants, any_case, context) if terms else None
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
-        around = _divide_at_spans(sentence, kept)
+        around = divide_at_spans(sentence, kept)
         return await _translate_parts(around, context, kept) if around else (keep_source(sentence, analysis.matches),)
     languages = context.source, context.target
     fixed = [(sentence[one.begin : one.end], one.translation or "") for one in analysis.matches if one.translation]
@@ -330,68 +320,6 @@ async def _translate_in_parts(
     )
     parts = list(segment.merge_divided(divided, spans))
     return await _translate_parts(parts, context, kept) if sum(not part.kept for part in parts) > 1 else ()
-
-
-def _divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of a quotation, a greeting, and `Weight: 4.5 kg`, otherwise [].
-
-    The label is a phrase, a given name, or a number as in `Fig. 1: Map` and `Q1: Why?`. A greeting, such as `Dear
-    {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
-    """
-    if quoted := whole_quotation(sentence):
-        sign = TextPart("'" if sentence[0] == "'" else '"', kept=True)
-        return [sign, TextPart(quoted, kept=False), sign]
-    for mark in ": ", ", ":
-        label, _, rest = sentence.partition(mark)
-        if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):
-            continue
-        numbered = _NUMBERED_LABEL.fullmatch(label) if mark == ": " and rest[0].isupper() else None
-        is_code = bool(numbered and numbered["code"])
-        is_name = is_code or (mark == ": " and names.is_given_name(label.rstrip().title()))
-        is_known = is_name or numbered or context.known_translation(label)
-        if not is_known or any(begin < len(label) for begin, _ in kept):
-            continue
-        colon = " :" if primary_language(context.target) == "fr" else ":"
-        text = label.rstrip() + colon if is_name else label + mark[0]
-        return [TextPart(text, kept=is_name), TextPart(" ", kept=True), TextPart(rest, kept=False)]
-    return []
-
-
-def _divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of `(red)`, `Cup (red/blue):` and `Cup X-5, 3 l`, whose words are phrases; otherwise []."""
-    phrases, languages = context.phrases, (context.source, context.target)
-    if not phrases or kept or len(sentence) > MOST_CHARACTERS:
-        return []
-    if (product := _PRODUCT.fullmatch(sentence)) and phrases.translate(product["name"], *languages):
-        return [TextPart(product["name"], kept=False), TextPart(sentence[product.end("name") :], kept=True)]
-    if sentence[-2:] in ("or", "nd", "er", "et", "ou") and (item := _ITEM_OF_SENTENCE.fullmatch(sentence)):
-        mark = ";" if primary_language(context.target) != "fr" else " ;"
-        return [TextPart(item[1], False), TextPart(f"{mark} ", True), TextPart(item[2], False)]
-    match = _IN_BRACKETS.fullmatch(sentence)
-    words = _BETWEEN_WORDS.split(match["inner"]) if match else []
-    if match and (before := match["before"]) and words[0][0].isupper() and not phrases.translate(before, *languages):
-        return []  # may be a name: Saint-Denis (Réunion)
-    if not match or not all(phrases.translate(word, *languages) for word in words[::2]):
-        return []
-    inner = [TextPart(word, number % 2 > 0) for number, word in enumerate(words)]
-    mark = " :" if match["mark"] and primary_language(context.target) == "fr" else match["mark"]
-    before = [TextPart(match["before"], kept=False)] if match["before"] else []
-    return [*before, TextPart(match["open"], kept=True), *inner, TextPart(f"){mark}", kept=True)]
-
-
-def _divide_at_spans(sentence: str, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the protected spans of a sentence and the texts between them; [] if it has no spans or no other words."""
-    spans = [(span.begin, span.end) for span in protect.find_spans(sentence, kept)]
-    places = sorted(
-        [*((place, True) for place in spans), *((place, False) for place in ranges_between(spans, len(sentence)))]
-    )
-    parts = []
-    for (begin, end), is_span in places:
-        text = sentence[begin:end]
-        words = text.strip() if not is_span and has_text(text) else ""
-        before, _, after = text.partition(words) if words else (text, "", "")
-        parts += [TextPart(one, one is not words) for one in (before, words, after) if one]
-    return parts if spans and not all(part.kept for part in parts) else []
 
 
 async def _translate_parts(

@@ -1,0 +1,84 @@
+"""Division of a sentence at its marks, phrases and protected spans, whose parts are translated apart."""
+
+import re
+from collections.abc import Sequence
+
+from mt.languages import primary_language
+from mt.pipeline.analysis import has_text
+from mt.pipeline.variants import SentenceContext
+from mt.text import names, protect, titles
+from mt.text.alignment import Range, ranges_between
+from mt.text.phrases import MOST_CHARACTERS
+from mt.text.quotations import whole_quotation
+from mt.text.segment import TextPart
+from mt.text.symbols import ONE_UNIT
+
+_IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> \(|(?:\A|(?<=[^\W\d_]{3}))\()(?P<inner>[^()]+)\)(?P<mark>:?)")
+_ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
+_BETWEEN_WORDS = re.compile("( ?/ ?|, )")
+_NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
+_PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
+    rf"(?P<name>[^\W\d_][^\d,;:.()]*?) (?=\S*\d)[A-Z][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
+)
+
+
+def divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
+    """Return the parts of a quotation, a greeting, and `Weight: 4.5 kg`, otherwise [].
+
+    The label is a phrase, a given name, or a number as in `Fig. 1: Map` and `Q1: Why?`. A greeting, such as `Dear
+    {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
+    """
+    if quoted := whole_quotation(sentence):
+        sign = TextPart("'" if sentence[0] == "'" else '"', kept=True)
+        return [sign, TextPart(quoted, kept=False), sign]
+    for mark in ": ", ", ":
+        label, _, rest = sentence.partition(mark)
+        if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):
+            continue
+        numbered = _NUMBERED_LABEL.fullmatch(label) if mark == ": " and rest[0].isupper() else None
+        is_code = bool(numbered and numbered["code"])
+        is_name = is_code or (mark == ": " and names.is_given_name(label.rstrip().title()))
+        is_known = is_name or numbered or context.known_translation(label)
+        if not is_known or any(begin < len(label) for begin, _ in kept):
+            continue
+        colon = " :" if primary_language(context.target) == "fr" else ":"
+        text = label.rstrip() + colon if is_name else label + mark[0]
+        return [TextPart(text, kept=is_name), TextPart(" ", kept=True), TextPart(rest, kept=False)]
+    return []
+
+
+def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
+    """Return the parts of `(red)`, `Cup (red/blue):` and `Cup X-5, 3 l`, whose words are phrases; otherwise []."""
+    phrases, languages = context.phrases, (context.source, context.target)
+    if not phrases or kept or len(sentence) > MOST_CHARACTERS:
+        return []
+    if (product := _PRODUCT.fullmatch(sentence)) and phrases.translate(product["name"], *languages):
+        return [TextPart(product["name"], kept=False), TextPart(sentence[product.end("name") :], kept=True)]
+    if sentence[-2:] in ("or", "nd", "er", "et", "ou") and (item := _ITEM_OF_SENTENCE.fullmatch(sentence)):
+        mark = ";" if primary_language(context.target) != "fr" else " ;"
+        return [TextPart(item[1], False), TextPart(f"{mark} ", True), TextPart(item[2], False)]
+    match = _IN_BRACKETS.fullmatch(sentence)
+    words = _BETWEEN_WORDS.split(match["inner"]) if match else []
+    if match and (before := match["before"]) and words[0][0].isupper() and not phrases.translate(before, *languages):
+        return []  # may be a name: Saint-Denis (Réunion)
+    if not match or not all(phrases.translate(word, *languages) for word in words[::2]):
+        return []
+    inner = [TextPart(word, number % 2 > 0) for number, word in enumerate(words)]
+    mark = " :" if match["mark"] and primary_language(context.target) == "fr" else match["mark"]
+    before = [TextPart(match["before"], kept=False)] if match["before"] else []
+    return [*before, TextPart(match["open"], kept=True), *inner, TextPart(f"){mark}", kept=True)]
+
+
+def divide_at_spans(sentence: str, kept: Sequence[Range]) -> list[TextPart]:
+    """Return the protected spans of a sentence and the texts between them; [] if it has no spans or no other words."""
+    spans = [(span.begin, span.end) for span in protect.find_spans(sentence, kept)]
+    places = sorted(
+        [*((place, True) for place in spans), *((place, False) for place in ranges_between(spans, len(sentence)))]
+    )
+    parts = []
+    for (begin, end), is_span in places:
+        text = sentence[begin:end]
+        words = text.strip() if not is_span and has_text(text) else ""
+        before, _, after = text.partition(words) if words else (text, "", "")
+        parts += [TextPart(one, one is not words) for one in (before, words, after) if one]
+    return parts if spans and not all(part.kept for part in parts) else []

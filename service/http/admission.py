@@ -111,7 +111,7 @@ class RequestGate:
 
 @dataclass
 class Disconnection:
-    """Whether the client of a connection has left, and what is called when it leaves."""
+    """Departure of the client of a connection: whether it has left, and what is called when it leaves."""
 
     has_left: bool = False
     call: Callable[[], None] | None = None

@@ -40,11 +40,11 @@ async def decode_otherwise(variant: SourceVariant, context: SentenceContext, los
     `lost` has the texts of the spans that the model lost. Return the first result with undamaged stand-ins, or else
     that without the spans. Most second readings succeed.
     """
-    tried = {variant.stripped.text}
+    tried = {(variant.stripped, variant.stand_ins)}
     for reading, texts in ((Reading.NAMES, lost), *((reading, None) for reading in _OTHER_READINGS)):
         other = context.variant(variant.text, variant.kept, variant.terms, reading, texts)
-        if other.stripped.text not in tried:
-            tried.add(other.stripped.text)
+        if (other.stripped, other.stand_ins) not in tried:
+            tried.add((other.stripped, other.stand_ins))
             decoded, _ = await decode_variants([other], context, context.options)
             if decoded and (reading is Reading.REMOVED or not lost_copies(decoded[0])):
                 return decoded[0]

@@ -135,7 +135,7 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     `languages` are source and target. English times get 24 hours for languages that count so. Code, addresses and the
     ranges `kept` of `text.text` stay.
     """
-    if not (_DIGIT.search(text.text) or "}/" in text.text):
+    if not (_DIGIT.search(text.text) or ("}" in text.text and "/" in text.text)):
         return text
     source, target = map(primary_language, languages)
     readings = _READINGS.get(source, _OTHER_READINGS)

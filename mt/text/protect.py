@@ -21,7 +21,20 @@ from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
-from mt.text.span_patterns import CODE, EXACT, FORMAT, HINTS, NUMBERS, PERIOD, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
+from mt.text.span_patterns import (
+    CODE,
+    EXACT,
+    FORMAT,
+    HINTS,
+    MONEY,
+    NUMBERS,
+    PERIOD,
+    PLACEHOLDER,
+    PROSE,
+    SPAN,
+    UNIT,
+    VERSION,
+)
 from mt.text.word_tables import read_tables
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
@@ -51,9 +64,10 @@ _BEFORE_WORD = re.compile("['‘’¿¡]*(?:(?:[cdjlmnst]|qu)['’](?=\\w))?", r
 _OPENING = re.compile("[„“«]")
 # Words that a placeholder touches, as in {1}Save{2}; not those of a name, such as img{0}.png
 _WORD_BEFORE, _WORD_AFTER, _PART = map(
-    re.compile, (r"(?<![^\s(>}„“«])[^\W\d_]{3,}\Z", r"[^\W\d_]{3,}(?![\w.]\w)", r"[\w./:-]*\w")
+    re.compile, (r"(?<![^\s(>}„“«])[^\W\d_]{3,}\Z", r"[^\W\d_]{3,}(?![\w.]\w)", r"[\w./:@-]*\w")
 )
 _LONGEST_WORD = 40
+_GLUED_WORD, _JOINT = re.compile(rf"(?:[^\W_{WIDE}]|[§{MONEY}])+"), re.compile("[./:@+=×–-]?")
 _NUMBER_SIGN = re.compile(r"#(?=\d)")
 # A mark without a partner that is not of direct speech, as in `Next »`
 _WORD = re.compile(rf"[^\W_{WIDE}]+")
@@ -219,6 +233,7 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
 
 def _spans(sentence: str) -> tuple[ProtectedSpan, ...]:
     spans = tuple(_search(sentence)) if any(hint.search(sentence) for hint in HINTS) else ()
+    spans = _whole_words(sentence, spans) if "{" in sentence and spans else spans
     if (sentence[:1] in ("«", "‹") or sentence[-1:] in ("»", "›")) and _ARROW.fullmatch(sentence):
         begin = 0 if sentence[0] in "«‹" else len(sentence) - 1
         arrow = ProtectedSpan(begin, begin + 1, sentence[begin], SpanKind.EMOJI)
@@ -276,6 +291,32 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
         elif group == "tag" and _is_named(match[0], end_tags):
             group = "name"
         yield ProtectedSpan(begin, end, sentence[begin:end], _KINDS.get(group, SpanKind.OPAQUE))
+
+
+def _whole_words(sentence: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
+    """Return the spans, each placeholder in braces as one with the letters, signs of money and code that touch it.
+
+    A mark such as the dot of `{first}.{last}` joins two placeholders, or one and code.
+    """
+    words, whole = words_at(sentence, _GLUED_WORD), list[tuple[int, int, SpanKind, bool]]()
+    for span in spans:
+        begin, end, kind, is_held = span.begin, span.end, span.kind, _has_braces(span)
+        if is_held:
+            begin, end = words[begin][0], words[end][1]
+        while whole:
+            first, last, kind_before, holds = whole[-1]
+            are_joined = (is_held or holds) and kind is kind_before is SpanKind.OPAQUE
+            if begin >= last and not (are_joined and _JOINT.fullmatch(sentence, last, begin)):
+                break
+            begin, end, kind, is_held = min(begin, first), max(end, last), SpanKind.OPAQUE, True
+            whole.pop()
+        whole.append((begin, end, kind, is_held))
+    return tuple(ProtectedSpan(begin, end, sentence[begin:end], kind) for begin, end, kind, _ in whole)
+
+
+def _has_braces(span: ProtectedSpan) -> bool:
+    is_one = span.kind is SpanKind.OPAQUE and "{" in span.text and "{%" not in span.text
+    return is_one and PLACEHOLDER.fullmatch(span.text) is not None
 
 
 def _is_named(tag: str, end_tags: Container[str]) -> bool:

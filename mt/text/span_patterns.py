@@ -89,8 +89,10 @@ SPAN = re.compile(
 NUMBERS = re.compile(_NUMBER)
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
 CODE = re.compile("|".join(read_tables("patterns.toml")["words"]).replace("{letters}", _UNIT_LETTERS))
-PLACEHOLDER = re.compile(
-    rf"[$#%@]?\{{.*\}}|{_FIELD_OF_FORM}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[\[.*\]\]|⟦.*⟧|«\w+»|[{OBJECTS}]+",
+_BESIDE = rf"[\w./:@+=§<>{MONEY}–-]"
+PLACEHOLDER = re.compile(  # or a word that has one, such as user{id}@example.com, v%s and €$t(key)
+    rf"(?:{_BESIDE}*+(?:[$#%@]?\{{{{1,3}}[^{{}}]*\}}{{1,3}}|(?<!\d)%(?:\d\$)?[ds](?![^\W_])|\$t\([^()]*\))){{1,9}}{_BESIDE}*+"
+    rf"|[$#%@]?\{{.*\}}|{_FIELD_OF_FORM}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[\[.*\]\]|⟦.*⟧|«\w+»|[{OBJECTS}]+",
     re.DOTALL,
 )
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")

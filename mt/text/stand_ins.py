@@ -13,7 +13,7 @@ from enum import Enum
 from mt.languages import likely_script, primary_language
 from mt.text.alignment import WIDE, Range
 from mt.text.protect import ProtectedSpan, can_have_ending, words_at
-from mt.text.span_patterns import FORMAT, PLACEHOLDER, UNIT
+from mt.text.span_patterns import FORMAT, PLACEHOLDER, SIGNS_WITH_WORDS, UNIT
 from mt.text.word_tables import read_tables
 
 _VOWELS = "AEIOU"
@@ -89,8 +89,11 @@ def likely_kinds(text: str, before: str = "", after: str = "") -> tuple[StandInK
         return (StandInKind.NUMBER,)
     if _MEASURE.fullmatch(text):
         return (StandInKind.MEASURE,)
-    if any(map(str.isnumeric, text)) and UNIT.search(text) and not is_placeholder(text):  # €5 and 1½
+    is_amount = any(map(str.isnumeric, text)) and UNIT.search(text) and not is_placeholder(text)  # €5 and 1½
+    if is_amount or text[-1] in SIGNS_WITH_WORDS or text[0] in "€£§":  # also {a}€
         return (StandInKind.NUMBER,)
+    if "@" in text[1:-1]:  # user{id}@example.com
+        return (StandInKind.NAME,)
     words = [word.lower() for word in _IDENTIFIER.findall(text.rpartition(")")[0] if form else text)]
     last = words[-1] if words else ""
     if last in _PLACES:
@@ -99,7 +102,7 @@ def likely_kinds(text: str, before: str = "", after: str = "") -> tuple[StandInK
         return (StandInKind.DATE,)
     if last in _TIMES:
         return (StandInKind.TIME if _AT.search(before) else StandInKind.NAME,)
-    if last in _NUMBERS or (words and words[0] in ("num", "number", "count", "total")):
+    if last in _NUMBERS or (words and words[0] in ("n", "num", "number", "count", "total")):
         return (StandInKind.NUMBER,)
     if _IN.search(before) and is_placeholder(text) and not after.strip()[:1].islower():
         return (StandInKind.NAME, StandInKind.PLACE)

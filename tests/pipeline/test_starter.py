@@ -112,6 +112,11 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         # postcodes and units
         ("de-en", "Wir fahren nach 10827 Berlin.", ".* to 10827 Berlin.*"),
         ("de-en", "Ein Tank mit 1,8 l", ".* 1.8 l"),
+        # placeholders within words
+        ("en-de", "The room costs {price}€/night including breakfast.", r".* kostet {price}€ pro Nacht, .*"),
+        ("en-de", "You have to pay {total}€ today.", r"(Du musst|Sie müssen) heute {total}€ (be)?zahlen\."),
+        ("en-de", "Please write to user{id}@example.com for help.", r"Bitte .* user{id}@example\.com .*Hilfe\."),
+        ("en-de", "€$t(price) is too much for this book.", r"€\$t\(price\) ist zu viel für dieses Buch\."),
     ],
 )
 def test_translations(starter: Translator, direction: str, text: str, expected: str) -> None:

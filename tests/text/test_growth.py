@@ -27,6 +27,7 @@ from mt.text.numerals import count_lost_values
 from mt.text.places import postcodes
 from mt.text.quotations import lost_quotations, whole_quotation
 from mt.text.schedules import lost_ranges, mend_ranges, translate_line
+from mt.text.span_patterns import PLACEHOLDER
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
 from mt.text.terms import Terms
 from mt.text.typography import mend_marks, restore_no_break_spaces
@@ -151,7 +152,8 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(CASED.find, language="en", any_case=True), 1000, ["aaaaaaaaaaaaaaA. "]),
     (protect.find_spans, 20_000, ["http://a⋯]", "<ref>", *UNITS[:13]]),
     (protect.find_spans, 8000, UNITS[13:]),
-    (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a ", "⋯{a⋯⋯}"]),
+    (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a ", "⋯{a⋯⋯}", "{a}", "{a}.", "{a}€1"]),
+    (PLACEHOLDER.fullmatch, 5000, ["{a}⋯ ", "x⋯x{a}⋯ ", "{a⋯}", "%s⋯ ", "a%", "$t(⋯"]),
     (
         protect.find_spans,
         2000,

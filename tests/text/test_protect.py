@@ -34,8 +34,12 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨%s⟩ ⟨%1$s⟩ ⟨%.2f⟩ ⟨%(name)s⟩ ⟨%name%⟩ ⟨50%⟩ of ⟨5%%⟩",
         "Smith ⟨et al.⟩ and ⟨op. cit.⟩ of et",
         "⟨1 < 2⟩ and ⟨x > 3⟩, ⟨€5⟩/month, ⟨{price}⟩/month",
+        # a placeholder is one word with the letters, signs and codes that touch it
+        "⟨{total}€⟩, ⟨€{total}⟩, ⟨€$t(key)⟩, ⟨§{n}⟩ ⟨US${n}⟩; ⟨{n}⟩% ⟨{n}⟩ °C l'⟨{a}⟩ ⟨{a}⟩'s",
+        "⟨user{id}@example.com⟩ ⟨a+{id}@b.org⟩ ⟨{first}.{last}@b.org⟩ ⟨v{version}⟩ ⟨v%s⟩ ⟨report_{date}.pdf⟩",
+        "⟨/users/{id}/posts⟩ ⟨{host}.b.org⟩ ⟨{host}:{port}⟩ ⟨{w}x{h}⟩ Name:⟨{name}⟩. ⟨<{a}>⟩ ⟨{a}⟩, ⟨{b}⟩",
         "⟨{1}⟩Save⟨{2}⟩ ⟨{1>⟩the file⟨<1}⟩ ⟨%s⟩Click here⟨%s⟩ ⟨%1$s⟩more⟨%2$s⟩",
-        "file⟨{n}⟩⟨.txt⟩ ⟨{n}⟩x ⟨%snap%⟩ ⟨%name%s⟩ ⟨%ss⟩",
+        "⟨file{n}.txt⟩ ⟨{n}x⟩ ⟨%snap%⟩ ⟨%name%s⟩ ⟨%ss⟩",
         "the regex ⟨^[a-z]+$⟩ or ⟨^\\d{3}$⟩ for ⟨^a⟩ costs ⟨$5⟩",
         "⟨$1⟩ of ⟨$2⟩, ⟨%@⟩ ⟨«First_Name»⟩ ⟨«kundenNr»⟩ ⟨«Vorname»⟩ the «dog»",
         "⟨*true*⟩ or ⟨*null*⟩ ⟨<<Name>>⟩ ⟨[FIRST_NAME]⟩ ⟨[YOUR NAME]⟩ [NOTE] ⟨<<a⟩ b ⟨c>>⟩",
@@ -67,7 +71,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨<%= x %>⟩ ⟨<? echo ?>⟩ ⟨<%-⟩ b",
         "⟨{n, plural, one {# item} other {{n} items}}⟩ ⟨${a.b}⟩",
         "the dog⟨[1]⟩ sleeps.⟨[12]⟩ The cat⟨¹⟩ and the fish⟨†⟩ in km², ⟨a[0]⟩ ⟨x_y⟩[⟨1⟩]",
-        "⟨[[name]]⟩ ⟨[X1X]⟩ ⟨⟦0⟧⟩ in t-⟨${x}⟩ a⟨#{n}⟩ ⟨<name>⟩ ⟨&name;⟩ ⟨&eacute;⟩ x⟨<y⟩ and ⟨y>z⟩",
+        "⟨[[name]]⟩ ⟨[X1X]⟩ ⟨⟦0⟧⟩ in t-⟨${x}⟩ ⟨a#{n}⟩ ⟨<name>⟩ ⟨&name;⟩ ⟨&eacute;⟩ x⟨<y⟩ and ⟨y>z⟩",
         "⟨mailto:a@b.org⟩ '⟨foo_bar⟩' ⟨foo_bar⟩-based ⟨__all__⟩",
         "⟨C++⟩, ⟨fooBar()⟩. ⟨--flag=x⟩ ⟨-v⟩ ⟨->⟩ ⟨\\n⟩ ⟨:id⟩ ⟨::a⟩ if ⟨x == y⟩",
         "⟨10km⟩ in ⟨4k⟩, ⟨1.1b⟩ and ⟨52:54:00:9d:0e:67⟩",  # units

@@ -63,8 +63,8 @@ def test_columns_of_text_are_texts() -> None:
 
 
 def test_a_picture_in_a_sentence_of_markdown_stands_for_a_word() -> None:
-    (text,) = texts("a.md", "See ![a](b) and <img> now.\n")
-    assert re.sub("[\U000f0000-\U000f0fff]", "*", text) == "See * and * now."
+    alt, text = texts("a.md", "See ![a](b) and <img> now.\n")
+    assert (alt, re.sub("[\U000f0000-\U000f0fff]", "*", text)) == ("a", "See * and * now.")
 
 
 WRAPPED = (
@@ -118,7 +118,11 @@ TRANSLATED: dict[str, list[str]] = {
         "export const a = {\n  b: 'c d'\n}\n\n{/* e */}\n# ⟨f⟩\n",
         "<Card\n  title='x'\n>\n⟨one⟩\n</Card>\n",
         "![⟨one⟩](u){ .left }\n\n[⟨two⟩](u){ .a b }\n",
-        '![⟨one⟩](u "t")\n\n⟨![two]→![TWO][two]⟩\n\n[two]: u\n',
+        '![⟨one⟩](u "⟨t⟩")\n\n⟨![two]→![TWO][two]⟩ ⟨![Two][]→![TWO][Two]⟩\n\n[two]: u "⟨t⟩"\n',
+        "⟨See⟩ ![⟨a *b* c→A B C⟩](u) ⟨now⟩ [⟨one⟩](u '⟨it\\'s \"a\"→IT\\'S \"A\"⟩') [⟨two⟩](<u> (⟨a b⟩)).\n",
+        '| ⟨See⟩ ![⟨a \\| b⟩](u "⟨c \\| d⟩") ⟨now⟩ |\n|-|\n',
+        '[![⟨Build⟩](u)](v "⟨a⟩ 1") ![⟨two⟩](v)\n\n![{{< a >}}](u)\n',
+        '⟨See⟩ <img src="a" alt="⟨a dog⟩"> ⟨and⟩ <a title="⟨a⟩" href="b">⟨two⟩</a>.\n',
         "---\ntitle: ⟨one→ONE⟩\ntags: [two]\nseo:\n  description: >\n    ⟨a\n    b→A B⟩\n---\n",
     ],
     "a.html": [

@@ -187,18 +187,18 @@ class TextDocument(Document):
 
     def add_items(
         self,
-        items: Sequence[InlineItem[str]],
+        items: Sequence[InlineItem[Any]],
         decode: Decode,
         write: Callable[[str, Segment, dict[str, str]], str] = lambda text, segment, forms: text,
         finish: Callable[[str, str], str] = lambda text, source: text,
     ) -> None:
-        """Append a text that consists of inline items, such as pieces of text and tags.
+        """Append a text that consists of inline items, such as pieces of text and tags. Their parts are those of documents.
 
         `decode` resolves the escapes of the source. `write(text, segment, forms)` escapes a line of the translation.
         `forms` maps each character that the source escapes to its escaped form. `finish(text, source)` returns the
         final form of the whole translation.
         """
-        divided: list[InlineItem[str]] = []  # the white space around each text is an item of its own
+        divided: list[InlineItem[Any]] = []  # the white space around each text is an item of its own
         for item in items:
             is_source = item.kind is InlineKind.TEXT and item.parts == (item.text,)
             divided += text_items(item.text) if is_source else [item]
@@ -209,15 +209,19 @@ class TextDocument(Document):
         if built is None:
             self.parts += source
         else:
-            whole, segment, forms = "".join(source), built.segment, built.forms
+            segment, forms, number = built.segment, built.forms, len(self.segments)
 
             def write_line(text: str) -> str:
                 return write(" ".join(text.splitlines()), segment, forms)
 
-            def render(new: TranslatedSegment) -> str:
-                return finish("".join(built.render(new, write_line)), whole)
+            def render(translations: Translations) -> str:
+                new, whole = translations[number], render_parts(source, translations)
+                if new.text == segment.text:
+                    return whole
+                return finish(render_parts(built.render(new, write_line), translations), whole)
 
-            self.add(segment, whole, render)
+            self.parts.append(render)
+            self.segments.append(segment)
         self.parts += after
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:

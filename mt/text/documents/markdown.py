@@ -7,12 +7,14 @@ descriptions.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
+from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 from mt.errors import DocumentError
@@ -21,9 +23,10 @@ from mt.text.documents.base import DocumentOptions, TextDocument, read_text, tag
 from mt.text.documents.markdown_syntax import SYNTAX, VALUE, hide_syntax
 from mt.text.documents.markup import with_languages
 from mt.text.documents.yaml import add_values
-from mt.text.markup import Segment, parse_html
+from mt.text.markup import MarkupOptions, Segment, parse_html
 from mt.text.markup.elements import HTML
 from mt.text.markup.inline import InlineItem, InlineKind
+from mt.text.markup.marks import Part, render_parts
 from mt.text.markup.tokens import TokenKind, decode_pieces, html_tokens, references
 from mt.text.word_tables import read_tables, read_words
 
@@ -38,13 +41,17 @@ _ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")  # of a picture or link before them, i
 _WORD = re.compile(r"\S")
 _BESIDE = 80  # characters beside a line break that decide whether it ends a text
 _SPECIAL = "\\`*_[]<~"
+_SPECIAL_IN_ALT = re.compile(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)")
+
+_Apart = tuple[int, int, Callable[[TextDocument, str], None]]
+"""A range of the source of an inline item, and a function that adds it to a document, as texts of its own."""
 
 
 def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse Markdown. Each heading, paragraph, list item and table cell is a segment.
 
-    A line that begins with `: ` is a segment, too: in some dialects, it defines a term. A translation is written in one
-    line.
+    A line that begins with `: ` is a segment, too: in some dialects, it defines a term. So are the titles of links, the
+    alternative texts of pictures, and attributes of HTML. A translation is written in one line.
     """
     text, document = read_text(name, content, options)
     front = _FRONT_MATTER.match(text)
@@ -54,27 +61,50 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
     read_until = _add_front_matter(document, name, front) if front else 0
     document.has_text = any(map(str.isalpha, hidden))
-    for token in parser.parse(hidden):
-        document.frame.append((token.type, token.tag))
-        if token.map is None or token.type not in ("inline", "html_block"):
-            continue
-        if token.type == "html_block":
-            begin, end = lines.starts[token.map[0]], lines.starts[min(token.map[1], len(lines.starts) - 1)]
-            if begin >= read_until:
-                document.keep(text[read_until:begin])
-                document.embed(parse_html(text[begin:end], replace(with_languages(options), fragment=True)))
-                read_until = end
-            continue
-        places = lines.find(token.content, token.map[0], read_until)
-        reader = _InlineReader(parser, token, text, places, options.source_language)
-        items = reader.items() if places else None
-        if places and items is not None:
+    html_options = replace(with_languages(options), fragment=True)
+    definitions: dict[str, Any] = {}
+    tokens = parser.parse(hidden, definitions)
+    document.frame += ((token.type, token.tag) for token in tokens)
+    for token, first, last in _in_order(tokens, definitions):
+        begin, end = (lines.starts[min(number, len(lines.starts) - 1)] for number in (first, last))
+        if token.type == "inline":
+            places = lines.find(token.content, first, read_until)
+            reader = _InlineReader(parser, token, text, places, options.source_language, html_options)
+            items = reader.items() if places else None
+            if items is None:
+                continue
             document.keep(text[read_until : places[0]])
             for begin, end in pairwise([0, *reader.splits, len(items)]):
-                _add(document, items[begin:end], {n - begin: end for n, end in reader.labels.items() if n >= begin})
+                _add(document, items[begin:end], reader, begin)
             read_until = places[-1]
+        elif begin >= read_until and token.type == "html_block":
+            document.keep(text[read_until:begin])
+            document.embed(parse_html(text[begin:end], html_options))
+            read_until = end
+        elif begin >= read_until and token.type == "definition":
+            source = text[begin:end].rstrip()
+            place = begin + len(source) - len(token.content) - 1
+            if text.startswith(token.content, place):
+                document.keep(text[read_until:place])
+                read_until = begin + len(source) - 1
+                _add_title(token.content, text[place - 1] + source[-1], document, token.content)
     document.keep(text[read_until:])
     return document
+
+
+def _in_order(tokens: Sequence[Token], definitions: Mapping[str, Any]) -> list[tuple[Token, int, int]]:
+    """Return (token, first line, line after it) of each block with text, and of the title of each definition of a link.
+
+    `definitions` is what markdown-it notes about the definitions. Their tokens are of the type `definition`.
+    """
+    titles = [
+        Token("definition", "", 0, map=link["map"], content=link["title"])
+        for link in definitions.get("references", {}).values()
+        if link["title"]
+    ]
+    blocks = [token for token in tokens if token.type in ("inline", "html_block")]
+    placed = ((token, token.map[0], token.map[1]) for token in (*blocks, *titles) if token.map)
+    return sorted(placed, key=lambda block: block[1])
 
 
 def _add_front_matter(document: TextDocument, name: str, front: re.Match[str]) -> int:
@@ -129,24 +159,32 @@ class _Lines:
 class _InlineReader:
     """Reader of the inline items of a block. `places[i]` is the offset in `text` of character i of the block."""
 
-    def __init__(self, parser: MarkdownIt, token: Token, text: str, places: Sequence[int], language: str) -> None:
+    def __init__(
+        self,
+        parser: MarkdownIt,
+        token: Token,
+        text: str,
+        places: Sequence[int],
+        language: str,
+        html_options: MarkupOptions,
+    ) -> None:
         self.parser, self.token, self.text, self.places, self.language = parser, token, text, places, language
+        self.html_options = html_options
         self.at = 0
-        self.collected: list[InlineItem[str]] = []
+        self.collected: list[InlineItem[Any]] = []
         self.open: list[tuple[int, str]] = []
         self.labels: dict[int, str] = {}  # by index of the item: the end of a link that names its reference
+        self.apart: dict[int, list[_Apart]] = {}  # by index of the item: its texts of their own
         self.splits: list[int] = []  # indices of items that begin a line or the definition of a term
         self.begin = len(match[0]) if (match := _TASK.match(self.token.content)) else 0
         self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
 
-    def items(self) -> list[InlineItem[str]] | None:
+    def items(self) -> list[InlineItem[Any]] | None:
         """Return the inline items of the block, or None if the tokens of the block do not match its source.
 
         The sources of all items, concatenated, are the source of the block.
         """
         children = [child for child in self.token.children or () if child.type != "text" or child.content]
-        texts = (_ATTRIBUTES.sub("", child.content) for child in children if child.type != "image")
-        self.alone = not any(text.strip() for text in texts)
         number = 0
         while number < len(children):
             child = children[number]
@@ -183,17 +221,12 @@ class _InlineReader:
         if child.type == "html_inline":
             return self._html(child.content)
         if child.type == "image":
-            end = self._label_end(at + 1)
-            if self.alone and end > 0 and content[at + 2 : end] == child.content:
-                self._tag(InlineKind.OPEN, "![", "image")
-                self._whole(InlineKind.TEXT, end, child.content)
-                return self._close_label(child.content, "image")
-            return content.startswith("![", at) and end > 0 and self._element("img", self._target_end(end))
+            return content.startswith("![", at) and self._picture(child, self._label_end(at + 1))
         if child.type == "link_open":
             return self._tag(InlineKind.OPEN, "[", "link")
         if child.type == "link_close":
             label = content[self.open[-1][0] + 1 : at].replace("\n", " ") if self.open else ""
-            return content.startswith("]", at) and self._close_label(label, "link")
+            return content.startswith("]", at) and self._close_label(label)
         if child.nesting:
             return self._tag(InlineKind.OPEN if child.nesting > 0 else InlineKind.CLOSE, child.markup, child.markup)
         return False
@@ -269,16 +302,39 @@ class _InlineReader:
         if len(tokens) == 1 and tokens[0].kind is TokenKind.END:
             return self._tag(InlineKind.CLOSE, source, "<" + tokens[0].name)
         paired = tokens[0].name in self.closed if tokens[0].kind is TokenKind.START else False
+        if tokens[0].attributes:
+            self.apart[len(self.collected)] = [(0, len(source), partial(_add_html, self.html_options))]
         if len(tokens) == 1 and paired:
             return self._tag(InlineKind.OPEN, source, "<" + tokens[0].name)
         return self.token.content.startswith(source, self.at) and self._element(tokens[0].name, self.at + len(source))
 
-    def _close_label(self, label: str, name: str) -> bool:
-        """Append the end of a link or image with the text `label`, which may be the name of a reference."""
-        target = self.token.content[self.at : self._target_end(self.at)]
+    def _close_label(self, label: str) -> bool:
+        """Append the end of a link with the text `label`, which may be the name of a reference."""
+        end, titles = self._target(self.at)
+        target = self.token.content[self.at : end]
         if label and target in ("]", "][]"):
             self.labels[len(self.collected)] = f"][{label}]"
-        return self._tag(InlineKind.CLOSE, target, name)
+        self.apart[len(self.collected)] = titles
+        return self._tag(InlineKind.CLOSE, target, "link")
+
+    def _picture(self, picture: Token, close: int) -> bool:
+        """Append a picture, whose alternative text ends at the bracket `close`."""
+        if close < 0:
+            return False
+        end, titles = self._target(close)
+        label = self.token.content[self.at + 2 : close]
+        names_reference = self.token.content[close:end] in ("]", "][]")
+        text = RendererHTML().renderInlineAsText(picture.children, self.parser.options, {})
+        begin, after = self._range(self.at + 2, end - 1 if names_reference else close)
+        write = partial(_written_alt, label=f"][{label}" if names_reference else "")
+        alt = (begin, after, partial(_add_text, text, write))
+        self.apart[len(self.collected)] = [alt, *titles]
+        return self._element("img", end)
+
+    def _range(self, begin: int, end: int) -> tuple[int, int]:
+        """Return a range of the block as one of the source of the item that begins at `at`."""
+        first = self.places[self.at]
+        return self.places[begin] - first, self.places[end] - first
 
     def _label_end(self, begin: int) -> int:
         depth = 0
@@ -293,33 +349,37 @@ class _InlineReader:
             place += 1
         return -1
 
-    def _target_end(self, close: int) -> int:
-        """Return the offset after the target of a link: `(url "title")` or `[label]`.
+    def _target(self, close: int) -> tuple[int, list[_Apart]]:
+        """Return the offset after the target of a link, `(url "title")` or `[label]`, and its title if it has one.
 
         `close` is the offset of the `]` that ends the text of the link. If no target follows, return `close` + 1.
         """
         content, place = self.token.content, close + 1
         if content.startswith("(", place):
-            end = self._address_end(place + 1)
+            end, titles = self._address(place + 1)
             if end > 0:
-                return end
+                return end, titles
         if content.startswith("[", place):
             label = content.find("]", place)
             reference = content[place + 1 : label]
             if label > 0 and "[" not in reference:
-                return label + 1
-        return place
+                return label + 1, []
+        return place, []
 
-    def _address_end(self, place: int) -> int:
+    def _address(self, place: int) -> tuple[int, list[_Apart]]:
         content, helpers = self.token.content, self.parser.helpers
         begin = _after_space(content, place)
         address = helpers.parseLinkDestination(content, begin, len(content))
         place = address.pos if address.ok else begin
         end = _after_space(content, place)
+        titles: list[_Apart] = []
         if end > place:
             title = helpers.parseLinkTitle(content, end, len(content))
-            end = _after_space(content, title.pos) if title.ok else end
-        return end + 1 if content.startswith(")", end) else -1
+            if title.ok:
+                signs = content[end] + content[title.pos - 1]
+                titles = [(*self._range(end + 1, title.pos - 1), partial(_add_title, title.str, signs))]
+                end = _after_space(content, title.pos)
+        return (end + 1, titles) if content.startswith(")", end) else (-1, [])
 
 
 def _after_space(text: str, place: int) -> int:
@@ -327,21 +387,57 @@ def _after_space(text: str, place: int) -> int:
     return word.start() if word else len(text)
 
 
-def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mapping[int, str]) -> None:
-    """Append the text of a block to a document.
+def _add(document: TextDocument, items: Sequence[InlineItem[Any]], reader: _InlineReader, first: int) -> None:
+    """Append a text of a block to a document: items of `reader`, of which the first has the index `first`.
 
-    If the translation would begin with the sign of a list, heading or quote, this sign is escaped. `labels` contains
-    the ends of links after translation, by index of the item: `[a dog]` becomes `[ein Hund][a dog]`, because the text
-    of such a link names its reference.
+    If the translation would begin with the sign of a list, heading or quote, this sign is escaped. After translation,
+    `[a dog]` becomes `[ein Hund][a dog]`, because the text of such a link names its reference.
     """
     begin = len(document.parts)
-    written = [replace(item, parts=(labels.get(number, item.parts[0]),)) for number, item in enumerate(items)]
+    sources = [reader.labels.get(first + number, item.parts[0]) for number, item in enumerate(items)]
+    parts = [_divided(document, source, reader.apart.get(first + number, ())) for number, source in enumerate(sources)]
     document.add_items(
-        written, _decode, _escape, lambda new, old: new if _BLOCK_START.match(old) else _BLOCK_START.sub(r"\1\\\2", new)
+        [replace(item, parts=(part,)) for item, part in zip(items, parts, strict=True)],
+        _decode,
+        _escape,
+        lambda new, old: new if _BLOCK_START.match(old) else _BLOCK_START.sub(r"\1\\\2", new),
     )
-    if labels:
-        text, source = ("".join(item.parts[0] for item in side) for side in (written, items))
-        document.join(begin, text, source)
+    if not reader.labels.keys().isdisjoint(range(first, first + len(items))):
+        document.join(begin, "".join(sources), "".join(item.parts[0] for item in items))
+
+
+def _divided(document: TextDocument, source: str, apart: Sequence[_Apart]) -> Part:
+    """Return the source of an item as a part of the document, to which its texts of their own are added."""
+    if not apart:
+        return source
+    first, place = len(document.parts), 0
+    for begin, end, add in apart:
+        document.keep(source[place:begin])
+        add(document, source[begin:end])
+        place = end
+    parts = [*document.parts[first:], source[place:]]
+    del document.parts[first:]
+    return partial(render_parts, parts)
+
+
+def _add_text(text: str, write: Callable[[str], str], document: TextDocument, source: str) -> None:
+    if SYNTAX in text or VALUE in text:
+        document.keep(source)
+    else:
+        document.add_stripped(" ".join(text.splitlines()), source, write)
+
+
+def _add_title(text: str, signs: str, document: TextDocument, source: str) -> None:
+    """Add the title of a link, which is between the first and the second of two signs."""
+    _add_text(text, lambda new: re.sub(rf"[\\|{re.escape(signs)}]", r"\\\g<0>", new), document, source)
+
+
+def _written_alt(text: str, label: str) -> str:
+    return _SPECIAL_IN_ALT.sub(r"\\\g<0>", text) + label
+
+
+def _add_html(options: MarkupOptions, document: TextDocument, source: str) -> None:
+    document.embed(parse_html(source, options))
 
 
 def _decode(source: str) -> Iterator[tuple[str, str | None]]:

@@ -192,9 +192,9 @@ class TextDocument(Document):
         write: Callable[[str, Segment, dict[str, str]], str] = lambda text, segment, forms: text,
         finish: Callable[[str, str], str] = lambda text, source: text,
     ) -> None:
-        """Append a text that consists of inline items, such as pieces of text and tags. Their parts are those of documents.
+        """Append a text that consists of inline items, such as pieces of text and tags.
 
-        `decode` resolves the escapes of the source. `write(text, segment, forms)` escapes a line of the translation.
+        The parts of the items are parts of documents. `decode` resolves the escapes of the source. `write(text, segment, forms)` escapes a line of the translation.
         `forms` maps each character that the source escapes to its escaped form. `finish(text, source)` returns the
         final form of the whole translation.
         """

@@ -50,7 +50,7 @@ OWNERS = {
     "docx": ("mt.text.documents.pdf",),
     "fluent": ("mt.text.documents.fluent",),
     "lxml": (*(f"mt.text.documents.{name}" for name in ("office", "run_items", "runs")), "scripts.attack.mutations"),
-    "markdown_it": ("mt.text.documents.markdown",),
+    "markdown_it": ("mt.text.documents.markdown", "mt.text.documents.markdown_inline"),
     "pypdfium2": ("mt.text.documents.pdf_lines",),
     "huggingface_hub": ("mt.interop",),
     "transformers": ("mt.interop", "scripts.benchmark"),
@@ -88,7 +88,7 @@ CEILINGS = {
     "mt.model": 891 + 60,
     "mt.pipeline": 3_912 + 60,
     "mt.scoring": 355 + 60,
-    "mt.text": 14_047 + 60,
+    "mt.text": 14_047 + 60 + 70,  # texts of their own in Markdown: titles of links, pictures in sentences, attributes
     "mt.training": 1_804 + 60,
     "mt": 3_031 + 60,
     "service.access": 946 + 60,

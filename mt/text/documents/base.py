@@ -113,10 +113,16 @@ class Document:
 
 
 class TextDocument(Document):
-    """Document that is a sequence of parts: source text that is kept, and texts to translate."""
+    """Document that is a sequence of parts: source text that is kept, and texts to translate.
 
-    def __init__(self, name: str, options: DocumentOptions, encoding: TextEncoding, errors: str = "strict") -> None:
+    `source` is the text of the file, of which `done` characters are in the parts.
+    """
+
+    def __init__(
+        self, name: str, options: DocumentOptions, encoding: TextEncoding, errors: str = "strict", source: str = ""
+    ) -> None:
         self.segments = SegmentList(name, options)
+        self.source, self.done = source, 0
         self.parts: list[Part] = []
         self.frame: list[Hashable] = []  # the structure, which the parser of the format appends
         self.decisions: dict[str, Any] = {"encoding": encoding.codec}
@@ -128,6 +134,11 @@ class TextDocument(Document):
 
     def keep(self, source: str) -> None:
         self.parts.append(source)
+
+    def keep_until(self, place: int) -> None:
+        """Append the source up to offset `place`."""
+        self.parts.append(self.source[self.done : place])
+        self.done = place
 
     def add(self, segment: Segment, source: str, write: Callable[[TranslatedSegment], str]) -> None:
         """Append a text. It is rendered by `write`, or as `source` if its translation equals the segment."""
@@ -194,9 +205,9 @@ class TextDocument(Document):
     ) -> None:
         """Append a text that consists of inline items, such as pieces of text and tags.
 
-        The parts of the items are parts of documents. `decode` resolves the escapes of the source. `write(text, segment, forms)` escapes a line of the translation.
-        `forms` maps each character that the source escapes to its escaped form. `finish(text, source)` returns the
-        final form of the whole translation.
+        The parts of the items are parts of documents. `decode` resolves the escapes of the source. `write(text,
+        segment, forms)` escapes a line of the translation. `forms` maps each character that the source escapes to its
+        escaped form. `finish(text, source)` returns the final form of the whole translation.
         """
         divided: list[InlineItem[Any]] = []  # the white space around each text is an item of its own
         for item in items:
@@ -255,7 +266,7 @@ def read_text(
     not text.
     """
     text, encoding = decode_text(name, content, declared, options.encoding, options.source_language)
-    return text, TextDocument(name, options, encoding, errors)
+    return text, TextDocument(name, options, encoding, errors, text)
 
 
 def tag_key(opened: list[tuple[int, str]], kind: InlineKind, name: str, place: int) -> int:

@@ -32,7 +32,7 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     try:
         entries = FluentParser().parse(text).body
         document.frame += [entry.id.name if isinstance(entry, _ENTRIES) else type(entry).__name__ for entry in entries]
-        writer = _PatternReader(text, document)
+        writer = _PatternReader(document)
         for pattern in _patterns(entries):
             writer.add(pattern)
         writer.keep_until(len(text))
@@ -58,16 +58,16 @@ def _patterns(entries: list[ast.EntryType]) -> Iterator[ast.Pattern]:
 class _PatternReader:
     """Reader that adds the patterns of a Fluent file to a document, and keeps the source between them."""
 
-    def __init__(self, text: str, document: TextDocument) -> None:
-        self._text, self._document = text, document
+    def __init__(self, document: TextDocument) -> None:
+        self._text, self._document = document.source, document
         self._items: list[InlineItem[str]] = []  # of the segment that is being read
-        self._begin = self._end = 0  # offsets of this segment; everything before it is in the document
+        self._begin = 0  # offset of this segment, which extends to what is done of the document
 
     def keep_until(self, place: int) -> None:
         """Add the current segment to the document, and keep the source after it, up to offset `place`."""
         self._flush()
-        self._document.keep(self._text[self._end : place])
-        self._begin = self._end = place
+        self._document.keep_until(place)
+        self._begin = place
 
     def add(self, pattern: ast.Pattern) -> None:
         for element in pattern.elements:
@@ -103,16 +103,17 @@ class _PatternReader:
 
         The white space between the previous item and `begin` is appended first, as a TEXT item.
         """
-        for item_kind, source in ((InlineKind.TEXT, self._text[self._end : begin]), (kind, self._text[begin:end])):
+        before = self._text[self._document.done : begin]
+        for item_kind, source in ((InlineKind.TEXT, before), (kind, self._text[begin:end])):
             if source:
                 self._items.append(InlineItem(item_kind, (source,), "" if item_kind is InlineKind.EMPTY else source))
-        self._end = max(self._end, end)
+        self._document.done = max(self._document.done, end)
 
     def _flush(self) -> None:
         """Add the current segment to the document, and begin a new one."""
         self._document.add_items(self._items, decode_nothing, _escape, partial(self._escape_first, self._begin))
         self._items = []
-        self._begin = self._end
+        self._begin = self._document.done
 
     def _escape_first(self, place: int, text: str, source: str) -> str:
         """Escape the first character of a translation that begins a line. `source` begins at `place` or after it."""

@@ -23,7 +23,7 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
     """
     text, document = read_text(name, content, options, declared_charset(content))
     document.finish = partial(_with_header, document.encoding, options)
-    writer = _Writer(text, document, options)
+    writer = _Writer(document, options)
     try:
         for entry in read_po(text):
             writer.add(entry)
@@ -31,7 +31,7 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
         raise DocumentError(f"{name} is not a .po file: {error}") from error
     if not document.frame:
         raise DocumentError(f"{name} is not a .po file: it contains no entry; accepted: at least one msgid")
-    document.keep(text[writer.done :])
+    document.keep_until(len(text))
     return document
 
 
@@ -48,11 +48,10 @@ def _with_header(encoding: TextEncoding, options: DocumentOptions, text: str, ch
 class _Writer:
     """Writer that adds the entries of a .po file, and the text between them, to a document."""
 
-    def __init__(self, text: str, document: TextDocument, options: DocumentOptions) -> None:
-        self._text, self._document, self._options = text, document, options
-        self._newline = "\r\n" if "\r\n" in text else "\n"
+    def __init__(self, document: TextDocument, options: DocumentOptions) -> None:
+        self._document, self._options = document, options
+        self._newline = "\r\n" if "\r\n" in document.source else "\n"
         self._forms = 2  # number of plural forms of the target language
-        self.done = 0  # number of characters that are done
 
     def add(self, entry: PoEntry) -> None:
         self._document.frame.append((entry.context, entry.source, entry.plural))
@@ -72,10 +71,11 @@ class _Writer:
             lines[first] = f"#, {', '.join(flags)}{self._newline}" if flags else ""
             lines |= dict.fromkeys(others, "")
         for (begin, end), line in sorted(lines.items()):
-            self._document.keep(self._text[self.done : begin] + line)
-            self.done = end
-        self._document.keep(self._text[self.done : entry.translation_range[0]])
-        self.done = entry.translation_range[1]
+            self._document.keep_until(begin)
+            self._document.keep(line)
+            self._document.done = end
+        self._document.keep_until(entry.translation_range[0])
+        self._document.done = entry.translation_range[1]
 
     def _add_translations(self, entry: PoEntry) -> None:
         if entry.plural is None:

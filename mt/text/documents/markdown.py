@@ -6,6 +6,7 @@ block whose tokens do not match the source is left untranslated.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -45,7 +46,9 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     hidden = re.sub(r"[^\r\n]", " ", text[:begin]) + hide_syntax(text[begin:])
     lines = _Lines(hidden)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
-    read_until = _add_front_matter(document, name, front) if front else 0
+    if front and front[1] == "---":
+        with suppress(DocumentError):
+            add_values(document, name, *front.span(2), read_words("documents/names.toml")["front_texts"])
     document.has_text = any(map(str.isalpha, hidden))
     html_options = replace(with_languages(options), fragment=True)
     definitions: dict[str, Any] = {}
@@ -54,27 +57,27 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     for token, first, last in _in_order(tokens, definitions):
         begin, end = (lines.starts[min(number, len(lines.starts) - 1)] for number in (first, last))
         if token.type == "inline":
-            places = lines.find(token.content, first, read_until)
+            places = lines.find(token.content, first, document.done)
             reader = InlineReader(parser, token, text, places, options.source_language, html_options)
             items = reader.items() if places else None
             if items is None:
                 continue
-            document.keep(text[read_until : places[0]])
+            document.keep_until(places[0])
             for begin, end in pairwise([0, *reader.splits, len(items)]):
                 _add(document, items[begin:end], reader, begin)
-            read_until = places[-1]
-        elif begin >= read_until and token.type == "html_block":
-            document.keep(text[read_until:begin])
+            document.done = places[-1]
+        elif begin >= document.done and token.type == "html_block":
+            document.keep_until(begin)
             document.embed(parse_html(text[begin:end], html_options))
-            read_until = end
-        elif begin >= read_until and token.type == "definition":
+            document.done = end
+        elif begin >= document.done and token.type == "definition":
             source = text[begin:end].rstrip()
             place = begin + len(source) - len(token.content) - 1
             if text.startswith(token.content, place):
-                document.keep(text[read_until:place])
-                read_until = begin + len(source) - 1
+                document.keep_until(place)
+                document.done = begin + len(source) - 1
                 add_title(token.content, text[place - 1] + source[-1], document, token.content)
-    document.keep(text[read_until:])
+    document.keep_until(len(text))
     return document
 
 
@@ -91,18 +94,6 @@ def _in_order(tokens: Sequence[Token], definitions: Mapping[str, Any]) -> list[t
     blocks = [token for token in tokens if token.type in ("inline", "html_block")]
     placed = ((token, token.map[0], token.map[1]) for token in (*blocks, *titles) if token.map)
     return sorted(placed, key=lambda block: block[1])
-
-
-def _add_front_matter(document: TextDocument, name: str, front: re.Match[str]) -> int:
-    """Add the texts of front matter in YAML to a document. Return the offset up to which the file was added."""
-    if front[1] != "---":
-        return 0
-    document.keep(front.string[: front.start(2)])
-    try:
-        add_values(document, name, front[2], read_words("documents/names.toml")["front_texts"])
-    except DocumentError:
-        document.keep(front[2])
-    return front.end(2)
 
 
 class _Lines:

@@ -35,7 +35,6 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     """
     text, document = read_text(name, content, options)
     breaks = dict(_breaks_in_sentences(text))
-    done = 0
     items: list[InlineItem[str]] = []
 
     def flush() -> None:
@@ -48,17 +47,17 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     for match in _COLUMN.finditer(text):
         if not any(map(str.isalnum, match[0])):
             continue
-        begin = match.start()
-        if done in breaks and len(items) < _MOST_ITEMS:
-            begin = breaks[done]
-            items.append(InlineItem(InlineKind.EMPTY, (text[done:begin],), breaks=True))
+        begin, end = match.span()
+        if document.done in breaks and len(items) < _MOST_ITEMS:
+            begin = breaks[document.done]
+            items.append(InlineItem(InlineKind.EMPTY, (text[document.done : begin],), breaks=True))
         else:
             flush()
-            document.keep(text[done:begin])
-        done = match.end()
-        items.append(InlineItem(InlineKind.TEXT, (text[begin:done],), text[begin:done]))
+            document.keep_until(begin)
+        document.done = end
+        items.append(InlineItem(InlineKind.TEXT, (text[begin:end],), text[begin:end]))
     flush()
-    document.keep(text[done:])
+    document.keep_until(len(text))
     document.frame = [LINE.sub(r"\2", text)]
     return document
 
@@ -152,13 +151,13 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     def write(new: str) -> str:
         return json.dumps(new, ensure_ascii=ascii_only)
 
-    place = depth = 0
+    depth = 0
     key = ""
     kept = False  # whether the values of the current key of the outermost object are kept
     for match in _JSON_STRING.finditer(text):
-        between = text[place : match.start()]
+        between = text[document.done : match.start()]
         document.keep(between)
-        place = match.end()
+        document.done = match.end()
         value: str = json.loads(match[0], strict=False)
         is_key = _JSON_COLON.match(text, match.end()) is not None
         key = value if is_key else key
@@ -172,7 +171,7 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
             document.frame.append(match[0] if is_key or key != "@@locale" else "")
         else:
             document.add_string(value, match[0], write)
-    document.keep(text[place:])
+    document.keep_until(len(text))
     return document
 
 

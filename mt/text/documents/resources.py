@@ -37,17 +37,16 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
     """
     text, document = read_text(name, content, options, None if utf8_share(content) > 0.5 else "latin-1")
     write = partial(_write_property, TextEncoding("ascii") if text.isascii() and "\\u" in text else document.encoding)
-    done = 0
     for match in _PROPERTY.finditer(text):
         source = match["value"]
         document.frame.append((match["head"] or "").strip())
         if not source:
             continue
-        document.keep(text[done : match.start("value")])
-        done = match.end("value")
+        document.keep_until(match.start("value"))
+        document.done = match.end("value")
         value = _unescape(_PROPERTY_ESCAPE, source)
         document.add_string(value, source, write, doubled=_ARGUMENT.search(value) is not None)
-    document.keep(text[done:])
+    document.keep_until(len(text))
     return document
 
 
@@ -73,20 +72,20 @@ def open_strings(name: str, content: bytes, options: DocumentOptions) -> TextDoc
     Raises: DocumentError if the content is not empty, and contains no string.
     """
     text, document = read_text(name, content, options)
-    done, before = 0, ""
+    before = ""
     for match in _STRINGS.finditer(text):
         if match[0].startswith("/"):
             continue
         if match[0].startswith('"') and before == "=":
-            document.keep(text[done : match.start()])
+            document.keep_until(match.start())
             value = _unescape(_STRINGS_ESCAPE, match[0][1:].removesuffix('"'))
             document.add_string(value, match[0], _write_string)
-            done = match.end()
+            document.done = match.end()
             document.frame.append("a value")
         else:
             document.frame.append(match[0])
         before = match[0]
-    document.keep(text[done:])
+    document.keep_until(len(text))
     if text.strip() and not before:
         raise DocumentError(f'{name} has no text; accepted: lines such as "key" = "text";')
     return document

@@ -36,7 +36,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
     document.decisions["separator"] = separator
     header: list[str] = []
     chosen: set[int] = set()
-    row = column = done = 0
+    row = column = 0
     for match in cells.finditer(text, statement.end() if statement else 0):
         quoted, source = bool(match[1]), match[1] + match[2]
         value = match[1][1:].removesuffix('"').replace('""', '"') + match[2] if quoted else source
@@ -46,9 +46,9 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
         has_letters = any(map(str.isalpha, value))
         document.has_text = document.has_text or has_letters
         if translated and has_letters:
-            document.keep(text[done : match.start()])
+            document.keep_until(match.start())
             document.add_string(value, source, partial(_write, source=source, separator=separator, quoted=quoted))
-            done = match.end(2)
+            document.done = match.end(2)
         if match[3] == separator != "":
             column += 1
         else:
@@ -56,7 +56,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
                 chosen = _chosen(name, header, options.columns)
             document.frame.append(column)
             row, column = row + 1, 0
-    document.keep(text[done:])
+    document.keep_until(len(text))
     return document
 
 

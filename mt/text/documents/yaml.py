@@ -27,15 +27,16 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     Raises: DocumentError, with line and column, if the content is not YAML.
     """
     text, document = read_text(name, content, options)
-    add_values(document, name, text)
+    add_values(document, name, 0, len(text))
     return document
 
 
-def add_values(document: TextDocument, name: str, text: str, keys: Container[str] | None = None) -> None:
-    """Add the strings of a YAML text to a document, or only those of some keys.
+def add_values(document: TextDocument, name: str, first: int, last: int, keys: Container[str] | None = None) -> None:
+    """Add the strings of the YAML in a range of the source of a document, or only those of some keys.
 
-    Raises: DocumentError, before the document is changed, if the text is not YAML.
+    Raises: DocumentError, before the document is changed, if it is not YAML.
     """
+    text = document.source[first:last]
     frame: list[Hashable] = []
     try:
         values = list(_values(name, text, frame))
@@ -45,25 +46,23 @@ def add_values(document: TextDocument, name: str, text: str, keys: Container[str
         if hidden == text:
             raise
         values = list(_values(name, hidden, frame))
-    scalars = [scalar for scalar, key in values if keys is None or key in keys]
     document.frame += frame
-    done = 0
-    for scalar in scalars:
+    for scalar in (scalar for scalar, key in values if keys is None or key in keys):
         begin, end = scalar.start_mark.index, scalar.end_mark.index
         if scalar.anchor is not None or scalar.tag is not None:
             properties = _PROPERTIES.match(text, begin)
             assert properties is not None  # the pattern matches the empty string
             begin = properties.end()
         if scalar.style in ("|", ">"):
-            document.keep(text[done:begin])
+            document.keep_until(first + begin)
             _add_block(document, text[begin:end], folded=scalar.style == ">")
         elif any(map(str.isalnum, scalar.value)):
-            document.keep(text[done:begin])
+            document.keep_until(first + begin)
             _add_scalar(document, text[begin:end], scalar.value, scalar.style)
         else:
             continue
-        done = end
-    document.keep(text[done:])
+        document.done = first + end
+    document.keep_until(last)
 
 
 def _values(name: str, text: str, frame: list[Hashable]) -> Iterator[tuple[yaml.ScalarEvent, str]]:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -46,8 +47,11 @@ def is_repetitive(source: Sequence[str], target: Sequence[str]) -> bool:
 
 
 def may_repeat(pieces: Sequence[str]) -> bool:
-    """Return whether pieces occur so often that `is_repetitive` may be true: a fast test."""
-    return len(pieces) - len(set(pieces)) >= REPEATS - 1
+    """Return whether pieces occur so often that `is_repetitive` may be true: a fast test.
+
+    A unit in a row, or one of SCATTERED_UNIT pieces, has two neighbouring pieces that occur three times.
+    """
+    return len(pieces) - len(set(pieces)) >= REPEATS - 1 and len(pieces) - len(set(pairwise(pieces))) >= REPEATS - 1
 
 
 def is_too_short(source: str, target: str) -> bool:
@@ -83,6 +87,8 @@ def doubled_words(source: str, target: str) -> list[Range]:
 def _has_word_twice(text: str) -> bool:
     """Return whether `doubled_words` may find any, apart from phrases that end with a word that is in them twice."""
     words, last = [word for word in _LETTERS.findall(text) if word not in _AND], dict[str, int]()
+    if len(set(words)) == len(words):
+        return False
     for place, word in enumerate(words, 1):
         length = place - last.get(word, -place)
         if 2 * length <= place and words[place - length : place] == words[place - 2 * length : place - length]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mt.text import abbreviations, negation, repetition, typography
+from mt.text import abbreviations, mending, negation, repetition, typography
 from mt.text.alignment import PieceAttention
 from mt.text.markup import strings
 from mt.text.word_tables import read_tables
@@ -94,3 +94,23 @@ def test_words_without_a_large_deficit_are_not_omitted(peaks: list[float]) -> No
         fast = repetition.omitted_words(source, attention)
         patch.setattr(repetition, "ROUNDING", -np.inf)
         assert repetition.omitted_words(source, attention) == fast
+
+
+@pytest.mark.parametrize("language", ["de", "en", "fr"])
+@given(st.data())
+def test_hints_of_phrases_to_mend(language: str, data: st.DataObject) -> None:
+    hint, rows = mending._rows(language)
+    assert hint
+    for cause, _, _ in rows:
+        assert hint.search(text := data.draw(st.from_regex(cause))), text
+
+
+@given(st.lists(st.sampled_from("ab."), max_size=12), st.lists(st.sampled_from("abc."), max_size=24))
+@example([], [*"abcabcabc"])
+@example([], [*"aaaa"])
+@example([], [*"abcababcabaabcabbabca"])
+def test_pieces_that_cannot_repeat_are_not_repetitive(source: list[str], target: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fast = repetition.is_repetitive(source, target)
+        patch.setattr(repetition, "may_repeat", lambda pieces: True)
+        assert repetition.is_repetitive(source, target) == fast

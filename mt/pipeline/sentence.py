@@ -348,8 +348,8 @@ def _may_lack_clauses(sentence: str, translation: Alternative, context: Sentence
     """Return whether a sentence is a list of many short items or clauses, of which the translation may lack some."""
     if _completeness(sentence, translation) >= LEAST_COMPLETE_LIST:
         return False
-    tokens, clauses = len(context.encode(sentence)), len(clause_ranges(sentence, context.source))
-    return clauses >= LEAST_CLAUSES and PART_TOKENS < tokens <= CLAUSE_TOKENS * clauses
+    clauses = len(clause_ranges(sentence, context.source))
+    return clauses >= LEAST_CLAUSES and PART_TOKENS < len(context.encode(sentence)) <= CLAUSE_TOKENS * clauses
 
 
 async def _omitted_words(decoded: DecodedVariant, context: SentenceContext) -> tuple[str, ...]:

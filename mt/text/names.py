@@ -94,8 +94,10 @@ def _given_names(source: str, translation: str) -> list[tuple[list[re.Match[str]
             if places and not any(map(_is_translated, places)):
                 found.append((places, _other_forms(name, translation)))
     lost = [places for places, forms in found if not forms]
+    if len(lost) != 1:
+        return found
     new = _certain_names_in(translation).difference(_CAPITALISED.findall(source), *(forms for _, forms in found))
-    if len(lost) == len(new) == 1 and is_woman(lost[0][0][0]) == is_woman(name := next(iter(new))):
+    if len(new) == 1 and is_woman(lost[0][0][0]) == is_woman(name := next(iter(new))):
         found = [(places, forms or [name]) for places, forms in found]
     return found
 

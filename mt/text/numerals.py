@@ -19,7 +19,9 @@ from mt.text.numbers import MARKS, NOT_DIGIT, NUMBER, SCALE_WORDS, with_scales
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("numbers.toml")
-_NUMERALS, _EUROS = _TABLES["numerals"], {key: re.compile(words) for key, words in _TABLES["euros"].items()}
+_NUMERALS = _TABLES["numerals"]
+_HINTS = {language: re.compile(table["hint"]) for language, table in _NUMERALS.items()}
+_EUROS = {key: re.compile(words) for key, words in _TABLES["euros"].items()}
 _KINDS = {"ones": (1, 1), "teens": (10, 1), "tens": (20, 10)}  # the value of the first word, and the step
 _LEAST = 13  # numerals below are paraphrased: both, a dozen
 _HUNDRED, _THOUSAND = 100, 1000
@@ -130,7 +132,7 @@ def _values(text: str, language: str) -> list[_Value]:
 
 def find_numerals(text: str, language: str) -> Iterator[tuple[re.Match[str], int]]:
     """Yield (match, value) of each numeral: `two hundred and five`, `in twenty ten`, not `at five fifteen`."""
-    if not re.search(_NUMERALS[language]["hint"], text):
+    if not _HINTS[language].search(text):
         return
     numerals, words, values = _patterns(language)
     matches = [*numerals.finditer(text)]

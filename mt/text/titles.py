@@ -69,9 +69,8 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
                 begin, new = found.start("first"), f"{first[0]}{new}"
         translation = f"{translation[:begin]}{new}{translation[found.start('name') :]}"
         place = begin + len(new) + len(match["name"])
-    has_title = any(map(translation.__contains__, _HINTS.get(target, ())))
-    for wrong, right in _TABLES["beside"].get(target, {}).items() if has_title else ():
-        translation = re.sub(wrong, right, translation)
+    for wrong, right in _beside(target) if _has_title(translation, target) else ():
+        translation = wrong.sub(right, translation)
     return translation
 
 
@@ -120,11 +119,20 @@ def _pattern(language: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.-]){first}(?:(?P<man>{men})|(?P<woman>{women})) {_DEGREES}(?P<name>{_NAME})(?:{ends})")
 
 
+@cache
+def _beside(language: str) -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(wrong), right) for wrong, right in _TABLES["beside"].get(language, {}).items()]
+
+
+def _has_title(text: str, language: str) -> bool:  # a fast test
+    return any(map(text.__contains__, _HINTS.get(language, ())))
+
+
 def titled_names(text: str, language: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `_pattern`, without wives and initials: `seine Frau Anna`, `Richard M. Stallman`."""
     language = primary_language(language)
-    if not any(map(text.__contains__, _HINTS.get(language, ()))):
-        return  # a fast test
+    if not _has_title(text, language):
+        return
     for match in _pattern(language).finditer(text):
         word = "".join(_WORD_BEFORE.findall(text[max(0, match.start() - _BESIDE) : match.start()]))
         initial = word[:1].isupper() and word[1:2] not in "'’"  # but not in C'est M. Dupont

@@ -4,8 +4,9 @@ A coroutine suspends itself when it awaits an `EngineCall`. A `Routine` contains
 user of the routine obtains the answer to the call, and resumes the coroutine with it.
 """
 
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from mt.engine.requests import Request, Result
@@ -78,3 +79,17 @@ class Routine(Generic[T]):
             self.call = run.throw(answer) if isinstance(answer, Exception) else run.send(answer)
         except StopIteration as stop:
             self.call, self._value = None, stop.value
+
+
+async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines side by side, and return their values in order. The searches that they await are one call."""
+    routines = [Routine(coroutine) for coroutine in coroutines]
+    while waiting := [one for one in routines if not one.done]:
+        for routine in waiting:
+            while isinstance(routine.call, AttentionCall):
+                routine.resume(await routine.call)
+        searches = [(one, one.call.requests) for one in waiting if isinstance(one.call, DecodeCall)]
+        results = iter(await DecodeCall([request for _, requests in searches for request in requests]))
+        for routine, requests in searches:
+            routine.resume([*islice(results, len(requests))])
+    return [routine.value for routine in routines]

@@ -9,7 +9,7 @@ from itertools import chain
 from mt.errors import RequestError
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.division import divide_at_mark, divide_at_phrase, divide_at_spans
-from mt.pipeline.driver import DecodeCall
+from mt.pipeline.driver import DecodeCall, gather
 from mt.pipeline.repairs import (
     decode_otherwise,
     decode_with_spaced_slashes,
@@ -328,7 +328,7 @@ async def _translate_parts(
     """Translate the parts of a sentence that are not kept, and join the translations."""
     ranges_of = split_ranges(kept, [part.text for part in parts])
     to_translate = [(part.text, ranges) for part, ranges in zip(parts, ranges_of, strict=True) if not part.kept]
-    lists = [await translate_sentence(text, context, ranges) for text, ranges in to_translate]
+    lists = await gather(translate_sentence(text, context, ranges) for text, ranges in to_translate)
     joined = []
     for rank in range(max(map(len, lists))):
         chosen = [n_best[min(rank, len(n_best) - 1)] for n_best in lists]

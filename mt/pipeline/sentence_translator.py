@@ -6,6 +6,7 @@ from functools import partial
 from itertools import accumulate
 
 from mt.languages import primary_language
+from mt.pipeline.driver import gather
 from mt.pipeline.explain import find_copies
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.sentence import translate_raw, translate_sentence
@@ -105,12 +106,13 @@ class SentenceTranslator:
     ) -> TranslatedSentence:
         """Translate a sentence with branches: as a whole with each branch, otherwise in parts."""
         read = [one for one in wholes if has_letters(one)]
-        translated = [await self.translate(TextPart(one, kept=False), None, no_break_spaces) for one in read]
+        translated = await gather(self.translate(TextPart(one, kept=False), None, no_break_spaces) for one in read)
         written = {text: one.best.text for text, one in zip(read, translated, strict=True)}
         text = write_branches(parts, [written.get(one, one) for one in wholes])
         if text is None:
             texts = [text for text, is_text in parts if is_text and has_letters(text)]
-            translated = [await self.translate(TextPart(one.strip(), False), None, no_break_spaces) for one in texts]
+            stripped = (TextPart(one.strip(), False) for one in texts)
+            translated = await gather(self.translate(one, None, no_break_spaces) for one in stripped)
             pairs = zip(texts, translated, strict=True)
             written = {text: text.replace(text.strip(), new.best.text) for text, new in pairs}
             text = "".join(written.get(text, text) if is_text else text for text, is_text in parts)

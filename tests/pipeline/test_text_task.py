@@ -396,6 +396,15 @@ def test_a_call_for_nothing_is_answered_at_once() -> None:
     assert routine.done and routine.value == []
 
 
+def test_branches_of_a_message_are_decoded_together() -> None:
+    table = Table({"I see 1 dog.": ["Ich sehe 1 Hund."], "I see 37 dogs.": ["Ich sehe 37 Hunde."]})
+    task = table.planner().task("I see {n, plural, one {# dog} other {# dogs}}.")
+    (routine,) = task.take_calls()
+    assert isinstance(routine.call, DecodeCall) and len(routine.call.requests) == 2
+    task.resume(routine, [table.answer(request) for request in routine.call.requests])
+    assert table.run(task).translation().text == "Ich sehe {n, plural, one {# Hund} other {# Hunde}}."
+
+
 def test_second_tries_forbid_repetition() -> None:
     table = Table({"a man": ["ein ein ein ein ein"]})
     table.run(table.planner(SearchOptions(beam_size=7)).task("a man"))

@@ -32,10 +32,9 @@ class PoEntry:
     """An entry: its texts, the ranges of its comments of flags and of previous texts, and the range of its `msgstr`.
 
     `translations[n]` is the text of plural form n; an entry without plural has the form 0 only. Ranges are offsets in
-    the text, those of comments with their line ends. `begin` is the offset of its first keyword.
+    the text, those of comments with their line ends.
     """
 
-    begin: int = 0
     context: str | None = None
     source: str = ""
     plural: str | None = None
@@ -82,7 +81,6 @@ def read_po(text: str) -> Iterator[PoEntry]:
         else:
             if keyword:
                 _store(entry, part, strings)
-                entry.begin = entry.begin if part else match.start()
                 part, strings = keyword[0].strip(), []
             rest = line[keyword.end() if keyword else 0 :]
             if not _STRINGS.fullmatch(rest):

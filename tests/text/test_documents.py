@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.errors import DocumentError
-from mt.text.documents import DocumentOptions, open_document
+from mt.text.documents import open_document
 from mt.text.markup import TranslatedSegment
 from tests.text.changes import before_and_after
 from tests.text.documents import archive, members_of, render, texts, translated
@@ -208,18 +208,10 @@ def test_markdown_escapes_what_would_be_markup() -> None:
     assert translated("a.md", "a_b \\* c\n", lambda _: "x_y * z") == "x_y \\* z\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "done", "new"),
-    [
-        (DocumentOptions(), "Fertig", '#, c-format\nmsgid "New %d"\nmsgstr "NEW %D"\n'),
-        (DocumentOptions(retranslate=True, mark_fuzzy=True), "DONE",
-         '#, fuzzy, c-format\nmsgid "New %d"\nmsgstr "NEW %D"\n'),
-    ],
-)  # fmt: skip
-def test_po_translates_what_is_asked_for(options: DocumentOptions, done: str, new: str) -> None:
+def test_po_translates_fuzzy_entries() -> None:
     source = 'msgid "Done"\nmsgstr "Fertig"\n\n#, fuzzy, c-format\n#| msgid "Old %d"\nmsgid "New %d"\nmsgstr "Alt"\n'
-    written = translated("a.po", source, options=options)
-    assert f'msgstr "{done}"' in written and written.endswith(new)
+    written = translated("a.po", source)
+    assert 'msgstr "Fertig"' in written and written.endswith('#, c-format\nmsgid "New %d"\nmsgstr "NEW %D"\n')
 
 
 def test_fluent_keeps_placeables_and_escapes_translations() -> None:

@@ -68,7 +68,7 @@ CHINESE = '<tu><tuv xml:lang="en"><seg>A dog.</seg></tuv><tuv xml:lang="zh-CN"><
     ("content", "options", "expected"),
     [
         (FILES["three-languages"], DocumentOptions(source_language="cs", target_language="de"), ["Pes."]),
-        (FILES["plain"], DocumentOptions(target_language="en-GB", retranslate=True), []),
+        (FILES["plain"], DocumentOptions(target_language="en-GB"), []),
         (memory(FRENCH), DocumentOptions(target_language="de"), []),
         (memory(FRENCH, "*all*"), DocumentOptions(target_language="de"), ["Un chien."]),
         (memory(CHINESE), DocumentOptions(target_language="zh"), []),
@@ -79,12 +79,10 @@ def test_texts_in_the_source_language(content: str, options: DocumentOptions, ex
     assert [segment.text for segment in open_document("a.tmx", content.encode(), options).segments] == expected
 
 
-def test_variants_are_indented_and_can_be_replaced() -> None:
+def test_variants_are_indented() -> None:
     new = '\n      <tuv xml:lang="de">\n        <seg>Close the door.</seg>\n      </tuv>\n    </tu>'
     assert new in german(FILES["indented"])
-    options = DocumentOptions(source_language="en", target_language="de", retranslate=True)
-    content = FILES["partly-translated"]
-    document = open_document("a.tmx", content.encode(), options)
-    written = document.render([TranslatedSegment("Erledigt & fertig."), TranslatedSegment("Neu.")]).decode()
-    assert '<tuv xml:lang="de-AT"><seg>Erledigt &amp; fertig.</seg></tuv></tu>' in written
+    options = DocumentOptions(source_language="en", target_language="de")
+    document = open_document("a.tmx", FILES["partly-translated"].encode(), options)
+    written = document.render([TranslatedSegment("Neu.")]).decode()
     assert '<seg>New.</seg></tuv><tuv xml:lang="de"><seg>Neu.</seg></tuv></tu>' in written

@@ -31,8 +31,6 @@ class DocumentOptions:
 
     - `max_bytes` limits the size of a file, `max_unpacked_bytes` the size of a file after unpacking, `max_segments` the
       number of segments, and `max_characters` the number of characters of all segments together.
-    - If `retranslate` is true, texts in .po, .xliff and .tmx that already have a translation are translated again.
-    - If `mark_fuzzy` is true, new translations in .po are flagged for review.
     - `source_language` and `target_language` select the languages in formats with texts in several languages, such as
       .tmx. If `source_language` is empty, the source language that the file states is used.
     - `encoding` is the encoding of text files without a byte order mark. If it is empty, it is detected.
@@ -46,8 +44,6 @@ class DocumentOptions:
     max_unpacked_bytes: int = 200_000_000
     max_segments: int = 200_000
     max_characters: int = 20_000_000
-    retranslate: bool = False
-    mark_fuzzy: bool = False
     source_language: str = ""
     target_language: str = ""
     encoding: str = ""

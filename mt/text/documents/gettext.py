@@ -14,16 +14,15 @@ _LANGUAGE = re.compile(r'(?:\A|[\n"]|\\n)Language: *([\w-]*) *\\n')
 def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse a .po file. Its segments are the entries that have no translation or a fuzzy one.
 
-    With `retranslate`, all entries are segments. Obsolete entries are never translated. In an entry with plural forms,
-    the translation of the singular becomes the first form, and the translation of the plural becomes all other forms.
-    If the language has one form, it is the translation of the plural. New translations are flagged fuzzy only with
-    `mark_fuzzy`. Everything else is kept.
+    Obsolete entries are never translated. In an entry with plural forms, the translation of the singular becomes the
+    first form, and the translation of the plural becomes all other forms. If the language has one form, it is the
+    translation of the plural. New translations are not flagged fuzzy. Everything else is kept.
 
     Raises: DocumentError, with the number of the line, if the content is not a .po file.
     """
     text, document = read_text(name, content, options, declared_charset(content))
     document.finish = partial(_with_header, document.encoding, options)
-    writer = _Writer(document, options)
+    writer = _Writer(document)
     try:
         for entry in read_po(text):
             writer.add(entry)
@@ -48,8 +47,8 @@ def _with_header(encoding: TextEncoding, options: DocumentOptions, text: str, ch
 class _Writer:
     """Writer that adds the entries of a .po file, and the text between them, to a document."""
 
-    def __init__(self, document: TextDocument, options: DocumentOptions) -> None:
-        self._document, self._options = document, options
+    def __init__(self, document: TextDocument) -> None:
+        self._document = document
         self._newline = "\r\n" if "\r\n" in document.source else "\n"
         self._forms = 2  # number of plural forms of the target language
 
@@ -57,17 +56,16 @@ class _Writer:
         self._document.frame.append((entry.context, entry.source, entry.plural))
         if entry.is_header:
             self._forms = _count_forms(entry.translations.get(0, ""))
-        elif self._options.retranslate or not entry.is_translated:
+        elif not entry.is_translated:
             self._keep_comments(entry)
             self._add_translations(entry)
 
     def _keep_comments(self, entry: PoEntry) -> None:
-        """Keep the text up to the translations, except previous texts, and set or remove the flag `fuzzy`."""
-        fuzzy = self._options.mark_fuzzy
+        """Keep the text up to the translations, except previous texts and the flag `fuzzy`."""
         lines = dict.fromkeys(entry.previous_lines, "")
-        if entry.is_fuzzy != fuzzy:
-            flags = [flag for flag in entry.flags if flag and flag != "fuzzy"] + ["fuzzy"] * fuzzy
-            first, *others = entry.flag_lines or [(entry.begin, entry.begin)]
+        if entry.is_fuzzy:
+            flags = [flag for flag in entry.flags if flag and flag != "fuzzy"]
+            first, *others = entry.flag_lines
             lines[first] = f"#, {', '.join(flags)}{self._newline}" if flags else ""
             lines |= dict.fromkeys(others, "")
         for (begin, end), line in sorted(lines.items()):

@@ -20,8 +20,7 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
 
     The text of a unit is its variant in the source language; units without such a variant are kept. The source language
     is `options.source_language`, or else the source language of the header, or else the language of the first variant.
-    With `retranslate`, existing variants in the target language are replaced. Rendering changes nothing else. Inline
-    codes are placed by alignment, like tags.
+    Rendering changes nothing else. Inline codes are placed by alignment, like tags.
 
     Raises: DocumentError if there is no unit, or no target language.
     """
@@ -53,7 +52,7 @@ class _UnitReader(XmlReader):
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         super().__init__(name, content, options)
-        self._target, self._retranslate = full_tag(options.target_language), options.retranslate
+        self._target = full_tag(options.target_language)
         self._read = 0  # number of tokens up to the end of the last unit; units within units are not read
 
     def add(self, unit: int, source: str) -> None:
@@ -73,7 +72,7 @@ class _UnitReader(XmlReader):
         self.document.frame.append(inner)
         markup = parse_dialect(inner, _SEGMENT)
         if existing is not None:
-            if self._retranslate or (markup.segments and not self.elements.inner(existing).strip()):
+            if markup.segments and not self.elements.inner(existing).strip():
                 self.keep_until(existing)
                 self.keep_start(self.tokens[existing])
                 self.document.embed(markup)

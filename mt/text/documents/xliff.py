@@ -27,12 +27,12 @@ _UNKNOWN = frozenset({"", "mul", "und"})  # language codes that name no language
 def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse XLIFF. Segments are the translatable units that `is_translated` does not call translated.
 
-    With `retranslate`, all translatable units are segments. If a unit has a <seg-source>, each <mrk> element in it is a
-    segment, whose translation is the content of the <mrk> with the same number in the target, if there is one.
+    If a unit has a <seg-source>, each <mrk> element in it is a segment, whose translation is the content of the <mrk>
+    with the same number in the target, if there is one.
 
     White space is that of the translation, unless `xml:space` is `preserve`. Inline codes are placed by alignment, like
-    tags. Each branch of a plural or select message is a segment. Rendering changes only targets, their
-    states, and a target language that is missing.
+    tags. Each branch of a plural or select message is a segment. Rendering changes only targets, their states, and a
+    target language that is missing.
 
     Raises: DocumentError if there is no unit, or if the file names other languages than `options`.
     """
@@ -162,7 +162,7 @@ class _Reader(XmlReader):
         tokens, elements = self.tokens, self.elements
         state = tokens[unit if target is None else target].attribute("state") or tokens[unit].attribute("state")
         texts = self._text(source if whole is None else whole), "" if target is None else self._text(target)
-        if not self._options.retranslate and is_translated(*texts, state, tokens[unit].attribute("approved")):
+        if is_translated(*texts, state, tokens[unit].attribute("approved")):
             return
         tokens[unit] = _as_translated(tokens[unit])
         if target is None:

@@ -56,6 +56,11 @@ class PoEntry:
     def is_translated(self) -> bool:
         return not self.is_fuzzy and all(self.translations.values())
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether each translation is a copy of its source."""
+        return {*self.translations.values()} <= {self.source, self.plural}
+
 
 def read_po(text: str) -> Iterator[PoEntry]:
     """Yield the entries of a .po file, without obsolete ones. Raises: PoError."""

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
 from tests.text.documents import capitals, members_of
@@ -127,17 +128,32 @@ CORE = (
     ("name", "content", "before", "after"),
     [
         ("a.arb", '{"@@locale": "en_US", "a": "A dog"}', '"@@locale": "en_US"', '"@@locale": "pt_BR"'),
-        ("a.arb", '{"@@locale": "fr", "a": "A dog"}', '"@@locale": "fr"', '"@@locale": "fr"'),
+        ("a.arb", '{"@@locale": "fr", "a": "A dog"}', '"@@locale": "fr"', '"@@locale": "pt_BR"'),
+        ("a.arb", '{"@@locale": "pt", "a": "A dog"}', '"@@locale": "pt"', '"@@locale": "pt"'),
         ("a.po", 'msgid ""\nmsgstr "Language: en\\n"\n\nmsgid "A dog"\nmsgstr ""\n', "Language: en", "Language: pt_BR"),
         ("b.po", 'msgid ""\nmsgstr "X: a\\nLanguage: en\\n"\n\nmsgid "A"\nmsgstr ""\n', "Language: en", ": pt_BR"),
         ("a.po", 'msgid ""\nmsgstr ""\n"Language: \\n"\n\nmsgid "A"\nmsgstr ""\n', "Language: ", "Language: pt_BR"),
-        ("a.po", 'msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "A dog"\nmsgstr ""\n', "Language: fr", "Language: fr"),
+        ("a.po", 'msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "A"\nmsgstr "A"\n', "Language: fr", "Language: pt_BR"),
+        ("a.po", 'msgid ""\nmsgstr "Language: pt_PT\\n"\n\nmsgid "A"\nmsgstr ""\n', "Language: pt", "Language: pt_PT"),
     ],
 )
 def test_languages_of_program_texts(name: str, content: str, before: str, after: str) -> None:
     document = open_document(name, content.encode(), DocumentOptions(source_language="en", target_language="pt-BR"))
     assert after + "\\n" * (name == "a.po") in document.render([TranslatedSegment("B")]).decode()
     assert before in document.render([TranslatedSegment(document.segments[0].text)]).decode()
+
+
+PO = 'msgid ""\nmsgstr "Language: %s\\n"\n\nmsgid "A dog"\nmsgstr "%s"\n\nmsgid "Two dogs"\nmsgstr ""\n'
+
+
+@pytest.mark.parametrize("header", [("fr", "Un chien"), ("en_GB", "The dog"), ("", "Ein Hund"), ("de", "A dog")])
+def test_a_po_file_with_translations_into_another_language_is_refused(header: tuple[str, str]) -> None:
+    content, options = (PO % header).encode(), DocumentOptions(source_language="en", target_language="de")
+    if header[0] in ("", "de"):
+        assert [segment.text for segment in open_document("a.po", content, options).segments] == ["Two dogs"]
+    else:
+        with pytest.raises(DocumentError, match=f"a.po has translations into '{header[0]}', not into de; accepted: "):
+            open_document("a.po", content, options)
 
 
 def test_the_language_of_metadata() -> None:

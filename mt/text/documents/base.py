@@ -277,8 +277,8 @@ def tag_key(opened: list[tuple[int, str]], kind: InlineKind, name: str, place: i
 
 
 def with_locale(pattern: re.Pattern[str], options: DocumentOptions, text: str, changed: bool) -> str:
-    """Return a changed text with the target language in place of its code (group 1), if this is empty or the source."""
+    """Return a changed text with the code of the target language (group 1), unless it has one of the same language."""
     match = pattern.search(text, 0, _LOCALE_WITHIN) if options.target_language and changed else None
-    if match is None or (match[1] and not same_language(match[1].replace("_", "-"), options.source_language)):
+    if match is None or same_language(match[1].replace("_", "-"), options.target_language):
         return text
     return text[: match.start(1)] + full_tag(options.target_language).replace("-", "_") + text[match.end(1) :]

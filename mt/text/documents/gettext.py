@@ -4,10 +4,13 @@ import re
 from functools import partial
 
 from mt.errors import DocumentError
+from mt.languages import language_and_script
 from mt.text.documents.base import DocumentOptions, TextDocument, read_text, with_locale
 from mt.text.encoding import TextEncoding
+from mt.text.markup.attributes import same_language
 from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset
 
+_HEADER_LANGUAGE = re.compile(r"^Language: *([\w-]+)", re.MULTILINE)
 _LANGUAGE = re.compile(r'(?:\A|[\n"]|\\n)Language: *([\w-]*) *\\n')
 
 
@@ -18,11 +21,14 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
     first form, and the translation of the plural becomes all other forms. If the language has one form, it is the
     translation of the plural. New translations are not flagged fuzzy. Everything else is kept.
 
-    Raises: DocumentError, with the number of the line, if the content is not a .po file.
+    Translations that equal their sources, in a file in another language than the target, are none.
+
+    Raises: DocumentError, with the number of the line, if the content is not a .po file, or if it has translations
+        into another language.
     """
     text, document = read_text(name, content, options, declared_charset(content))
     document.finish = partial(_with_header, document.encoding, options)
-    writer = _Writer(document)
+    writer = _Writer(document, options.target_language)
     try:
         for entry in read_po(text):
             writer.add(entry)
@@ -30,6 +36,11 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
         raise DocumentError(f"{name} is not a .po file: {error}") from error
     if not document.frame:
         raise DocumentError(f"{name} is not a .po file: it contains no entry; accepted: at least one msgid")
+    if writer.foreign and writer.has_translations:
+        raise DocumentError(
+            f"{name} has translations into {writer.foreign!r}, not into {options.target_language}; accepted: a file "
+            "without translations, or the header Language of the target language"
+        )
     document.keep_until(len(text))
     return document
 
@@ -37,26 +48,33 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
 def _with_header(encoding: TextEncoding, options: DocumentOptions, text: str, changed: bool) -> str:
     """Return the text of a .po file with the header of its translation.
 
-    A header that names no language, or the source language, gets the target language. If the encoding lacks characters
-    of the translations, it becomes UTF-8.
+    If the encoding lacks characters of the translations, it becomes UTF-8.
     """
     text = with_locale(_LANGUAGE, options, text, changed)
     return text if encoding.has_all(text) else with_charset(text, "UTF-8")
 
 
 class _Writer:
-    """Writer that adds the entries of a .po file, and the text between them, to a document."""
+    """Writer that adds the entries of a .po file, and the text between them, to a document.
 
-    def __init__(self, document: TextDocument) -> None:
-        self._document = document
+    `foreign` is the language of the file if it is another one than the target language, or else "".
+    """
+
+    def __init__(self, document: TextDocument, target: str) -> None:
+        self._document, self._target = document, target
+        self.foreign, self.has_translations = "", False
         self._newline = "\r\n" if "\r\n" in document.source else "\n"
         self._forms = 2  # number of plural forms of the target language
 
     def add(self, entry: PoEntry) -> None:
         self._document.frame.append((entry.context, entry.source, entry.plural))
         if entry.is_header:
-            self._forms = _count_forms(entry.translations.get(0, ""))
-        elif not entry.is_translated:
+            header = entry.translations.get(0, "")
+            self._forms = _count_forms(header)
+            self.foreign = _foreign_language(header, self._target)
+        elif entry.is_translated and not (self.foreign and entry.is_copy):
+            self.has_translations = True
+        else:
             self._keep_comments(entry)
             self._add_translations(entry)
 
@@ -92,6 +110,13 @@ class _Writer:
     def _add_string(self, text: str) -> None:
         write = partial(quote, newline=self._newline)
         self._document.add_string(text, write(text), write)
+
+
+def _foreign_language(header: str, target: str) -> str:
+    """Return the language that a header names, or "" if it is that of the target, unknown or missing."""
+    match = _HEADER_LANGUAGE.search(header) if target else None
+    code = match[1].replace("_", "-") if match else ""
+    return match[1] if match and language_and_script(code)[1] and not same_language(code, target) else ""
 
 
 def _count_forms(header: str) -> int:

@@ -56,6 +56,7 @@ class _Word(NamedTuple):
     phrase: str | None = None  # translation of a source word, or of up to three together, that is a phrase
     is_noun: bool = False  # a phrase that is a noun in German, and has more tokens than words
     is_typed: bool = False  # a source word that stands for itself
+    is_compound: bool = False  # perhaps: a German noun without a neighbour that makes it a name
 
 
 async def replace_guesses(
@@ -85,16 +86,16 @@ async def replace_guesses(
         return alternatives  # most translations need no attention
     attention = await piece_attention(decoded, 0, context)
     text, copied = alternatives[0].text, []
-    origins = _origins(source, target, np.asarray(attention.weights))
-    allowed = (negation.may_be_guess(word.text, context.target) for word in target)
-    origins = [one if may else None for one, may in zip(origins, allowed, strict=True)]
-    for guess, word in _guesses(written, target, origins):
+    for guess, word in _guesses(written, target, *_origins(source, target, np.asarray(attention.weights))):
         places = [*re.finditer(rf"(?<![\w`@/.]){re.escape(guess)}(?![\w`@/])", text)]
         code = protect.find_translated_spans(text, variant.spans)
-        if (word.phrase or word.text) in context.banned or len(places) != 1 or await _is_stable(guess, word, context):
+        is_needed = not all(negation.may_be_guess(one, context.target) for one in guess.split())
+        is_banned = (word.phrase or word.text) in context.banned
+        if is_needed or is_banned or len(places) != 1 or await _is_stable(guess, word, context):
             continue
-        if not any(one.begin < places[0].end() and places[0].start() < one.end for one in code):
-            begin, end = places[0].span()
+        begin, end = places[0].span()
+        is_elided = text[begin - 1 : begin] == "'" and not _ELIDED.search(text[:begin])  # as s' and qu'
+        if not is_elided and not any(one.begin < end and begin < one.end for one in code):
             has_capital = begin == 0 if word.phrase else not guess.islower()
             instead = word.phrase or word.text
             instead = casing.raise_first(instead, context.target) if has_capital else instead
@@ -136,7 +137,9 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
             german = phrases.translate(word.text.lower(), context.source, "de") or ""
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
             word = word._replace(phrase=phrase, is_noun=is_noun)
-        joined.append(word._replace(is_typed=word.text in typed))
+        after = words[count].text if count < len(words) and text[end : words[count].begin] == " " else ""
+        is_compound = is_german and text[begin].isupper() and not (is_name or after[:1].isupper())
+        joined.append(word._replace(is_typed=word.text in typed, is_compound=is_compound))
         words = words[count:]
     return joined
 
@@ -155,13 +158,16 @@ def _probability(words: Sequence[_Word]) -> float:
     return math.exp(sum(word.log_probability for word in words) / sum(word.last - word.first for word in words))
 
 
-def _origins(source: Sequence[_Word], target: Sequence[_Word], attention: NDArray[np.float32]) -> list[_Word | None]:
-    """Return the source word to which each target word attends most. `attention` [T, S] is that between the tokens.
+def _origins(
+    source: Sequence[_Word], target: Sequence[_Word], attention: NDArray[np.float32]
+) -> tuple[list[_Word | None], list[float]]:
+    """Return the source word to which each target word attends most, and its sum of attention.
 
-    A compound of known words has none, as `Preisbedingungen` for "pricing terms": a copy of one word loses the other.
+    `attention` [T, S] is that between the tokens. A compound of known words has none, as `Preisbedingungen` for
+    "pricing terms": a copy of one word loses the other.
     """
     if not source:
-        return [None] * len(target)
+        return [None] * len(target), [0.0] * len(target)
     sums = np.zeros((attention.shape[0] + 1, attention.shape[1] + 1))  # of all rows and columns before
     sums[1:, 1:] = attention.cumsum(0, float).cumsum(1)
     rows = sums[[word.last for word in target]] - sums[[word.first for word in target]]
@@ -170,34 +176,63 @@ def _origins(source: Sequence[_Word], target: Sequence[_Word], attention: NDArra
     long[:, 1:] = weights * [len(word.text) >= LEAST_LETTERS for word in source]
     shared = np.sort(long, 1)[:, -2] > MOST_SHARED * weights.sum(1)
     best = zip([source[number] for number in weights.argmax(1)], target, shared, strict=True)
-    return [None if both and not one.new and len(one.text) < len(word.text) else one for one, word, both in best]
+    origins = [None if both and not one.new and len(one.text) < len(word.text) else one for one, word, both in best]
+    return origins, weights.max(1).tolist()
 
 
-def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None]) -> Iterator[tuple[str, _Word]]:
-    """Yield (guess, source word). Neighbours of a guess that attend to the same source word belong to it."""
-    for origin, group in groupby(zip(words, origins, strict=True), key=lambda pair: pair[1]):
-        members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS or (word.begin and word.text.istitle())]
-        if origin is None or len(origin.text) < LEAST_LETTERS or not members:
-            continue
-        unsure = [word for word in members if word.new or _probability([word]) < KNOWN_PROBABILITY] or members
-        guess, instead = text[unsure[0].begin : unsure[-1].end], (origin.phrase or origin.text).casefold()
-        if origin.is_noun:
-            is_translated = len(unsure) < len(members) and " " not in origin.text  # by a word that the model is sure of
-            is_guess = not is_translated and _probability(unsure) < NOUN_PROBABILITY
-            is_guess = is_guess and not (guess.islower() and (origin.phrase or "")[:1].isupper())  # no German noun
-            is_guess = is_guess or guess.casefold() == origin.text.casefold()
-            is_guess = is_guess and instead not in text.casefold()
-        else:
-            invented = any(word.new and _probability([word]) < GUESS_PROBABILITY for word in unsure)
-            limit = GUESS_PROBABILITY if invented or origin.new != 1 else STRICT_PROBABILITY
-            is_known = not (origin.new or origin.phrase) and origin.text.islower()  # only an ending may be invented
-            begins_alike = guess.casefold()[:LEAST_LETTERS] == instead[:LEAST_LETTERS]
-            is_form = is_known and (begins_alike or origin.last - origin.first <= _MOST_TOKENS)
-            is_form = is_form and not origin.is_typed
-            is_guess = (invented or origin.new > 0) and not is_form and _probability(unsure) < limit
-            is_guess = is_guess and not re.search(rf"(?<!\w){re.escape(instead)}(?!\w)", text.casefold())
-        if is_guess:
+def _guesses(
+    text: str, words: Sequence[_Word], origins: Sequence[_Word | None], weights: Sequence[float]
+) -> Iterator[tuple[str, _Word]]:
+    """Yield (guess, source word). Neighbours of a guess that attend to the same source word belong to it.
+
+    Of several groups of neighbours that attend to a source word, only the one with the most attention translates it.
+    """
+    strongest: dict[_Word, tuple[float, list[_Word]]] = {}
+    for origin, group in groupby(zip(words, origins, weights, strict=True), key=lambda one: one[1]):
+        together = list(group)
+        weight = sum(one[2] for one in together)
+        if origin and len(origin.text) >= LEAST_LETTERS and weight > strongest.get(origin, (0.0, []))[0]:
+            strongest[origin] = weight, [word for word, _, _ in together]
+    for origin, (_, neighbours) in strongest.items():
+        members = [one for one in neighbours if len(one.text) >= LEAST_LETTERS or (one.begin and one.text.istitle())]
+        if members and (guess := (_guess_for_noun if origin.is_noun else _guess_for_word)(text, members, origin)):
             yield guess, origin
+
+
+def _guess_for_noun(text: str, members: Sequence[_Word], noun: _Word) -> str:
+    """Return the guess for a noun among the phrases: all of its words that the model is not sure of, or ""."""
+    unsure = [word for word in members if word.new or _probability([word]) < KNOWN_PROBABILITY] or members
+    guess, phrase = text[unsure[0].begin : unsure[-1].end], noun.phrase or ""
+    is_translated = len(unsure) < len(members) and " " not in noun.text  # by a word that the model is sure of
+    is_verb = guess.islower() and phrase[:1].isupper()  # in German
+    is_guess = _probability(unsure) < NOUN_PROBABILITY and not (is_translated or is_verb)
+    is_guess = is_guess or guess.casefold() == noun.text.casefold()
+    return guess if is_guess and phrase.casefold() not in text.casefold() else ""
+
+
+def _guess_for_word(text: str, members: Sequence[_Word], word: _Word) -> str:
+    """Return the guess for another word, or "": words that the model invented, or all if it has never read the word.
+
+    The model translates most German compounds of known words correctly, or in part.
+    """
+    invented = [one for one in members if one.new and _probability([one]) < _limit(one)]
+    is_unread = word.new > 0 if word.phrase else word.new > 1 and not word.is_compound
+    is_known = not (word.new or word.phrase or word.is_typed) and word.text.islower()  # only an ending may be invented
+    is_translated = any(not one.new and _probability([one]) >= KNOWN_PROBABILITY for one in members)
+    if is_translated or not (invented or is_unread):
+        return ""
+    unsure = members[members.index(invented[0]) : members.index(invented[-1]) + 1] if invented else members
+    guess, instead = text[unsure[0].begin : unsure[-1].end], (word.phrase or word.text).casefold()
+    begins_alike = guess.casefold()[:LEAST_LETTERS] == instead[:LEAST_LETTERS]
+    is_form = is_known and (begins_alike or word.last - word.first <= _MOST_TOKENS)
+    limit = GUESS_PROBABILITY if invented or word.new != 1 else STRICT_PROBABILITY
+    is_there = re.search(rf"(?<!\w){re.escape(instead)}(?!\w)", text.casefold())
+    return guess if _probability(unsure) < limit and not (is_form or is_there) else ""
+
+
+def _limit(word: _Word) -> float:
+    """Return the least probability of a word that is not invented; a word of two tokens is often an inflected form."""
+    return STRICT_PROBABILITY if word.last - word.first <= _MOST_TOKENS else GUESS_PROBABILITY
 
 
 def _words(

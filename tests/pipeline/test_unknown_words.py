@@ -68,6 +68,21 @@ def test_verbs_are_not_replaced_by_nouns(starter: Translator) -> None:
         assert noun not in starter.translate(text, source="en", target="de").text
 
 
+def test_words_of_which_the_model_is_unsure_are_not_copied_over(starter: Translator) -> None:
+    rows = (
+        ("de", "en", "Wir kontrollieren das jetzt gleich.", "checking"),
+        ("en", "de", "You must not forget your schoolbooks.", "Schulbücher"),
+        ("de", "en", "Eine Person fährt auf ihrem Geländemotorrad.", "motorcycle"),  # a compound of known words
+        ("de", "en", "Der Breitengrad der Hauptadresse der Person.", "main address"),  # of which "address" is certain
+        ("de", "en", "Ein Mann und eine Frau stehen auf einer kopfsteingepflasterten Straße.", " road"),
+        ("en", "fr", "Green traffic signals light up as people look at motorcycles.", "comme les gens"),
+        ("en", "fr", "A dark-haired woman wearing a blue blouse and sunglasses holds a banner.", " porte "),
+        ("en", "fr", "A young barefoot girl wearing a helmet walks down a mossy covered fallen down tree.", " s'élève"),
+    )
+    for source, target, text, word in rows:
+        assert word in starter.translate(text, source=source, target=target).text
+
+
 def test_known_words_and_terms_are_not_copied(starter: Translator) -> None:
     rows = [
         ("en", "de", "The train to Munich leaves at eight o'clock."),

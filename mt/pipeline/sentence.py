@@ -50,6 +50,7 @@ from mt.text.terms import without_copies
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
 _MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one
 PART_TOKENS = 24  # at most, in a part of a sentence with a doubtful translation
+_LABEL_HANDICAP = 0.06  # difference of scores by which a label with a small first letter must be better
 LEAST_CLAUSES, CLAUSE_TOKENS = 5, 12
 """Least number of the clauses or items of a list, and the most tokens of them, on average."""
 LEAST_COMPLETE, LEAST_COMPLETE_LIST = 0.55, 0.7
@@ -98,6 +99,8 @@ async def translate_sentence(
         for text in dict.fromkeys(filter(None, texts))
     ]
     any_case = bool(lowered or texts[1])
+    label = None if any_case or kept or terms else casing.lower_first(sentence, context.source)
+    variants += [context.variant(label, (), ())] if label else []
     alternatives = await _translate_terms(variants, any_case, context) if terms else None
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
@@ -118,6 +121,7 @@ async def translate_sentence(
         text = titles.write_titles(texts[0], text, languages)
         text = places.write_places(texts[0], text, languages, fixed)
         text = without_copies(fixed, text)
+        text = casing.begin_with_capital(text, sentence, context.target) if label else text
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
     alternatives = tuple(with_text(one, finished(text)) for one, text in zip(alternatives, once, strict=True))
@@ -258,7 +262,12 @@ async def _translate_variants(
     candidates, problems = await decode_variants([*read.values()], context, context.options)
     if problems:
         raise RequestError(problems[0])
-    decoded = max(candidates, key=lambda one: one.best.score - FIRST_READINGS[one.variant.reading], default=None)
+
+    def rank(one: DecodedVariant) -> float:
+        is_label = not any_case and one.variant.text != variants[0].text
+        return one.best.score - FIRST_READINGS[one.variant.reading] - _LABEL_HANDICAP * is_label
+
+    decoded = max(candidates, key=rank, default=None)
     lost = lost_copies(decoded) if decoded else set()
     if decoded is None or lost:
         decoded = await decode_otherwise(decoded.variant if decoded else variants[0], context, lost) or decoded

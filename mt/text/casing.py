@@ -8,12 +8,13 @@ from itertools import chain, pairwise
 from mt.languages import primary_language
 from mt.text.alignment import Range, is_wide, ranges_between, with_edits
 from mt.text.clauses import may_lower
+from mt.text.names import is_given_name
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 from mt.text.titles import titled_names
 from mt.text.word_tables import read_tables, read_words
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_INITIAL, _SINGLE_CODE, _AFTER_NUMBER, _PROHIBITION, _TITLE = (
+_INITIAL, _SINGLE_CODE, _AFTER_NUMBER, _PROHIBITION, _TITLE, _LABEL = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["casing"].values()
 )
 _FIRST_WORD = re.compile(r"[\W_]*([^\W\d_][^\s]*)")
@@ -28,7 +29,7 @@ _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS, _NO_ACRONYMS = read_words("casing.toml").values()
-_STOPS = frozenset(".。")
+_STOPS, _FINAL_MARKS = frozenset(".。"), frozenset(".!?…:;,")
 _CLAUSE_ENDS = {mark: both for both in (",，", ";；", ":：") for mark in both} | {"、": ",、"}
 _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word of at least _LONG_WORD letters
 _LONG_WORD = 6
@@ -95,6 +96,19 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
         return None
     lowered = _lower_words(sentence, words, language, _fixed(words), is_headline=len(words) >= _LEAST_TITLE)
     return lowered if lowered != sentence else None
+
+
+def lower_first(sentence: str, language: str) -> str | None:
+    """Return a label such as `Less than 5 minutes` with a small first letter, or None for another text.
+
+    A label has no final mark. Models, which read sentences, may take its first word for a name. A German one may be a
+    noun.
+    """
+    label = _LABEL.match(sentence)
+    if not label or sentence[-1] in _FINAL_MARKS or is_given_name(label[1]):
+        return None
+    is_lowered = primary_language(language) in ("en", "fr") or may_lower(label[1], language)
+    return sentence[0].lower() + sentence[1:] if is_lowered else None
 
 
 def lower_all(sentence: str, language: str, kept: Sequence[Range] = ()) -> str:

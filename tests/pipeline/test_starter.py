@@ -100,6 +100,14 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "Price: <s>$20</s> <b>$15</b> only", r".*<s>20 \$</s> <b>15 \$</b>.*"),  # a sign left its tag
         ("en-fr", "From <b>$10</b> to <b>$20</b> per person", r".*<b>10 \$</b> à <b>20 \$</b>.*"),
         ("fr-en", "1 250,50", "1,250.50"),
+        # labels, whose first words the model took for names and verbs
+        ("en-de", "Less than 5 minutes", "Weniger als 5 Minuten"),
+        ("en-fr", "Up to 10 files", "Jusqu'à 10 fichiers"),
+        ("en-de", "Room No. 7", "Zimmer Nr. 7"),
+        ("fr-en", "Moins de 1 minute", "Less than 1 minute"),
+        ("fr-en", "Chambre numéro 7", "Room number 7"),
+        ("de-en", "Bis zu 10 Dateien", "Up to 10 files"),
+        ("en-de", "Size M", "Größe M"),
         # what stands around a text
         *(("en-de", text, ".Das Haus ist rot[.].") for text in ("_The house is red._", "(The house is red.)")),
         ("en-de", "~~The house is red.~~", r"~~Das Haus ist rot\.~~"),

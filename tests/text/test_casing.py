@@ -1,6 +1,6 @@
 import pytest
 
-from mt.text.casing import as_clause, lower_capitals, lower_title_case, raise_capitals
+from mt.text.casing import as_clause, lower_capitals, lower_first, lower_title_case, raise_capitals
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,25 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
     assert lower_title_case(sentence, "en") == expected
     for ordinary, language in (("Er saß auf der Bank.", "de"), ("Fusion Nucléaire", "fr")):
         assert lower_title_case(ordinary, language) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "label", "is_lowered"),
+    [
+        ("en", "Less than 5 minutes", True),
+        ("en", "Size M", True),
+        ("en", "Room No. 7", True),
+        ("fr", "Jusqu'à 10 fichiers", True),
+        ("de", "Bis zu 10 Dateien", True),
+        ("de", "Neue Dateien", False),  # the first word may be a noun
+        *(
+            ("en", text, False)
+            for text in ("Red Car", "Tom came", "A dog came.", "Step 2: Open it", "iPhone 15", "Room")
+        ),
+    ],
+)
+def test_first_words_of_labels_are_lowered(language: str, label: str, is_lowered: bool) -> None:
+    assert lower_first(label, language) == (label[0].lower() + label[1:] if is_lowered else None)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from mt.errors import DocumentError
 from mt.text import protect, repetition, restoration, segment
 from mt.text.alignment import Link, PieceAttention
-from mt.text.casing import lower_capitals, lower_title_case
+from mt.text.casing import lower_capitals, lower_first, lower_title_case
 from mt.text.clock import read_times
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
@@ -179,6 +179,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
+    (partial(lower_first, language="en"), 1000, ["Word a ", "Word’s "]),
     (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/", "‚a", "a⋯\u0301⋯⋯\u0316⋯"]),
     (lambda text: unify_numbers(NormalisedText(text), ("fr", "en")), 300, ["14h30 `x1` 1 000 € "]),
     (

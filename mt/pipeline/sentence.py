@@ -91,16 +91,8 @@ async def translate_sentence(
         if parts := await _translate_in_parts(sentence, fits, context, kept):
             return parts
     lowered = casing.lower_capitals(sentence, context.source, kept, context.known_pieces)
-    texts = [sentence, casing.lower_title_case(sentence, context.source, kept) or ""]
-    if lowered:  # london or London: the words may be names
-        texts = [lowered, lowered[:1] + casing.lower_all(lowered, context.source, kept)[1:]]
-    variants = [
-        context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
-        for text in dict.fromkeys(filter(None, texts))
-    ]
-    any_case = bool(lowered or texts[1])
-    label = None if any_case or kept or terms else casing.lower_first(sentence, context.source)
-    variants += [context.variant(label, (), ())] if label else []
+    variants, is_label = _cased_variants(sentence, lowered, kept, terms, context)
+    any_case = bool(lowered) or (len(variants) > 1 and not is_label)
     alternatives = await _translate_terms(variants, any_case, context) if terms else None
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
@@ -118,10 +110,10 @@ async def translate_sentence(
     def finished(text: str) -> str:
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
         text = names.write_names(sentence, text)
-        text = titles.write_titles(texts[0], text, languages)
-        text = places.write_places(texts[0], text, languages, fixed)
+        text = titles.write_titles(variants[0].text, text, languages)
+        text = places.write_places(variants[0].text, text, languages, fixed)
         text = without_copies(fixed, text)
-        text = casing.begin_with_capital(text, sentence, context.target) if label else text
+        text = casing.begin_with_capital(text, sentence, context.target) if is_label else text
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
     alternatives = tuple(with_text(one, finished(text)) for one, text in zip(alternatives, once, strict=True))
@@ -136,6 +128,21 @@ async def translate_sentence(
         if context.options.sample
         else await _complete(sentence, alternatives, bool(twice[0]), context, kept)
     )
+
+
+def _cased_variants(
+    sentence: str, lowered: str | None, kept: Sequence[Range], terms: Sequence[Range], context: SentenceContext
+) -> tuple[list[SourceVariant], bool]:
+    """Return the variants of a sentence, or of one in capitals, and whether the last has a small letter of a label."""
+    texts = [sentence, casing.lower_title_case(sentence, context.source, kept) or ""]
+    if lowered:  # london or London: the words may be names
+        texts = [lowered, lowered[:1] + casing.lower_all(lowered, context.source, kept)[1:]]
+    label = "" if texts[1] or kept or terms else casing.lower_first(sentence, context.source)
+    variants = [
+        context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
+        for text in dict.fromkeys(filter(None, [*texts, label]))
+    ]
+    return variants, bool(label)
 
 
 async def _complete(

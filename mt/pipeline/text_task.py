@@ -24,7 +24,7 @@ from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text
 from mt.text.messages import whole_sentences
 from mt.text.normalise import NormalisedText, narrow, remove_invisible
-from mt.text.numbers import mend_numbers, unify_numbers
+from mt.text.numbers import mend_numbers, unify_numbers, write_dates
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces
 
@@ -250,6 +250,7 @@ class TextPlanner(SentenceTranslator):
         if self.protect and not part.kept_ranges:
             text = unify_numbers(NormalisedText(text), (context.source, context.source)).text
             text = mend_numbers(text, text, (context.source, context.target))
+            text = write_dates(text, (context.source, context.target))
         return text
 
     def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:

@@ -10,58 +10,19 @@ from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.normalise import NormalisedText
 from mt.text.protect import SpanKind, find_spans
-from mt.text.word_tables import read_tables
+from mt.text.word_tables import filled, read_tables
 
 _LONGEST = 16  # characters of an abbreviation and the spaces after it
-_SPACE = "[ \u00a0\u202f]"
-_BEFORE, _AFTER = rf"(?={_SPACE}[+(]?\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
-_GOES_ON = (  # after a number that is a code: see p. 5 and 6
-    r"(?:and|are|bis|can|costs?|de[rs]|et|f|ff|has|i[mns]|ist|of|sowie|to|und|wa[rs]|were|will)\b"
-)
-_CODE = rf"(?={_SPACE}?\d[\w./-]*(?!\w|[.,]\d|{_SPACE}?(?:[€$%]|(?!{_GOES_ON})[^\W\d_])))"
-_MONTH = r"(?:Jan|Feb|Mar|Mär|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[ck]t|Nov|De[cz])[a-zä]*\.?"
-_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So)\b\.?"
-_HOUR = (
-    rf"{_SPACE}?(?:Uhr|h|[ap]m|[–-]{_SPACE}?\d{{1,2}})\b(?![.,]\d|{_SPACE}(?!(?:and|bis|to|Uhr|und|[ap]m)\b)[^\W\d_])"
-)
-_WHEN = (  # 5:30, 8–12, 20.30 Uhr, 5.6., 5. Mai, 5 May, Dec 1, but not 20 am Tag
-    rf"(?:\d{{1,2}}(?::\d\d|{_HOUR}|\.\d\d{_HOUR}|\.{_SPACE}?(?:[01]?\d\.|{_MONTH})|{_SPACE}{_MONTH})|{_MONTH}{_SPACE}\d)"
-)
+_TABLES = read_tables("patterns.toml")
+_SPACE = _TABLES["beside_abbreviations"]["space"]
 _NO_NAME = "|".join(  # J'ai vu M. Dupont, but not Richard M. Stallman and taille M.
     (*(rf"(?<=\b[a-zà-ÿ]{{{n}}} )(?<!taille )" for n in range(1, 13)), "(?<=Bonjour )", "(?<=Cher )", "(?<=Merci )")
 )
-_PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is the abbreviation
-    "first": "\\A{}",
-    "anywhere": "{}",
-    "before_word": "{}",
-    "after_on": (  # on Sat at noon, but not: on Sun servers
-        rf"(?<=\b[Oo]n ){{}}(?=\s*\Z|[,;:!?)]|{_SPACE}(?:"
-        r"and|at|but|from|in|or|to|we|you|with|(?:afternoon|evening|morning|night)s?)\b)"
-    ),
-    "after_pronoun": r"(?:(?<=\bI )|(?<=\b[Ii]ch )|(?<=\b[Jj]e )|(?<=\b[Jj]['’])){}(?= [\w'’@])",
-    "after_noun": r"(?<=[a-z]{3} )(?<!said )(?<!says )(?=n){}(?= \d)",  # invoice no. 4711 by Friday
-    "after_name": "(?<=[a-zäöüß] ){}(?=,| [a-zäöü])",  # Ludwig XIV. war
-    "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",
-    "before_name": rf"(?:\A|(?<=[,;:(]{_SPACE})|{_NO_NAME}){{}}(?={_SPACE}(?!L[ae]s?\b)[A-ZÀ-ÖØ-Þ][^\W\d_])",
-    "before_number": f"{{}}{_BEFORE}",
-    "before_date": (  # Sat 9–5, Mo., Di. und Do. 8–12, Sa.: geschlossen, am Mi. u. Do., but not Fr. 20.50
-        rf"(?:(?:(?<=\bam )|(?<=[io]\. u\. )){{}}(?<=\.)(?!{_SPACE}[^\Wa-zäöü])|{{}}(?!(?<=Fr\.){_SPACE}\d+[.,–-][\d–])"
-        rf"(?=(?:(?:,|{_SPACE}(?:&|and|und|u\.)){_SPACE}{_DAY}){{0,6}}"
-        rf"(?:[:,]?{_SPACE}{_WHEN}|(?:(?<=\.)|:){_SPACE}(?:closed|geschl))))"
-    ),
-    "before_french_date": (  # mer. 5 mai, but not la mer. 5 h
-        rf"(?:(?<![^\W\d_]{_SPACE})|(?<=\bet )){{}}(?={_SPACE}\d{{1,2}}"
-        rf"(?:[:/]\d|{_SPACE}?(?:h(?![^\W\d_])|janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)))"
-    ),
-    "before_code": rf"{{}}(?<!\bet.al\.){_CODE}",
-    "in_reference": rf"(?:(?<=[Ss]iehe )|(?<=[Vv]gl\. )|(?<=[Aa]uf )|(?<=see )|(?<=\()){{}}{_CODE}",
-    "after_number": f"{_AFTER}{{}}",
-    "before_content": rf"{_AFTER}{{}}(?= (?:[a-zäöü]+e[mnrs]? )?[A-ZÄÖÜ])",  # 2 EL Öl, not Modell 5 EL
-    "by_number": f"(?:{{}}{_BEFORE}|{_AFTER}{{}})",
-}
+_PARTS = {**_TABLES["beside_abbreviations"], "no_name": _NO_NAME}
+_PLACES = {place: filled(pattern, _PARTS) for place, pattern in _TABLES["abbreviation_places"].items()}
 _PREPOSITIONS = ("before_word", "before_long_word", "before_name")
 _DOUBTFUL = ("before_code", "before_date", "before_french_date", "in_reference")
-_PREDICATE, _NEW_SENTENCE, _WORD = map(re.compile, read_tables("patterns.toml")["abbreviations"].values())
+_PREDICATE, _NEW_SENTENCE, _WORD = map(re.compile, _TABLES["abbreviations"].values())
 _AFTER_NOUN = re.compile(rf"{_NEW_SENTENCE.pattern}|(?:Der|Die|Dann|Danach)\b")  # lt. Der Spiegel
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.normalise import NormalisedText
-from mt.text.word_tables import read_tables
+from mt.text.word_tables import filled, read_tables
 
 _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
@@ -77,10 +77,5 @@ def _in_digits(match: re.Match[str], language: str) -> str:
 def _patterns(language: str) -> list[re.Pattern[str]]:
     table = _TABLES[language]
     words = sorted("|".join(table["minutes"].values()).split("|"), key=len, reverse=True)
-    places = {"{hour}": "|".join(table["hours"].split()), "{minute}": "(?:" + "|".join(words) + ")"}
-    patterns = []
-    for pattern in table["patterns"]:
-        for name, text in places.items():
-            pattern = pattern.replace(name, text)
-        patterns.append(re.compile(rf"(?<![\w-])(?i:{pattern}){table['end']}"))
-    return patterns
+    parts = {"hour": "|".join(table["hours"].split()), "minute": f"(?:{'|'.join(words)})"}
+    return [re.compile(rf"(?<![\w-])(?i:{filled(one, parts)}){table['end']}") for one in table["patterns"]]

@@ -14,7 +14,7 @@ from mt.text.protect import SpanKind, find_spans
 from mt.text.schedules import write_date
 from mt.text.span_patterns import ISO_4217, MONEY, PERIODS
 from mt.text.symbols import ONE_UNIT
-from mt.text.word_tables import read_tables
+from mt.text.word_tables import filled, read_tables
 
 NO_BREAK_SPACE = "\u00a0"
 NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+){{0,9}}"  # not possessive: see mt.text.span_patterns
@@ -43,39 +43,14 @@ _MONEY_FIRST = re.compile(  # $5, $3 million and €10–15, but not US$5, $5 US
     rf"(?<![\w{MONEY}])([$€£]) ?({_AMOUNT}(?: ?[-–—] ?\1?{_AMOUNT})?)( [MmBb]illi[^\W\d_]+)?"
     rf"(?!\w| ?(?:{ISO_4217}|[{MONEY}](?!\d)))"
 )
+_MONEY_LAST = re.compile(  # 5 €, 10–15 € and 3 million €
+    rf"(?<![\w.,:/{MONEY}–-])({_AMOUNT}(?: ?[-–—] ?{_AMOUNT})?)((?: [bmt]r?illion)?)[ \u00a0\u202f]?([$€£])"
+    rf"(?![\w{MONEY}])"
+)
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
 
-_HOUR, _HOUR_OF_12, _MINUTE = r"(?:[01]?\d|2[0-4])", "(?:1[0-2]|0?[1-9])", r"[0-5]\d"
-_TIME_OF_12 = rf"{_HOUR_OF_12}[:.]{_MINUTE}"
-_BEFORE_HOUR = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
-_BEFORE_FRENCH_HOUR = (
-    "(?:(?<=[Àà] )|(?<=[Vv]ers )|(?<=[Dd]ès )|(?<=[Ee]ntre )|(?<=et )|(?<=[Aa]vant )|(?<=[Aa]près )|(?<=l est )"
-    "|(?<=partir de )|(?<=[^ ], )|(?<=di )|(?<=manche )|(?<=-vous ))"
-)
 _HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
-_TIMES = {
-    "de": re.compile(  # 15.30 Uhr, 8.00–12.00 und 14.00–18.00 Uhr, and um 14 h
-        rf"(?<![\d.,]){_HOUR}\.{_MINUTE}(?=(?: ?(?:[-–—]|bis|und) ?{_HOUR}[.:]{_MINUTE}){{0,3}} Uhr\b)"
-        rf"|(?:(?<=um )|(?<=gegen )){_HOUR} ?h(?!\w| ?\d)"
-    ),
-    "en": re.compile(  # 9 a.m., and 2 to 4 p.m., which are both in the afternoon
-        rf"(?:(?<![\w:.,/#{MONEY}–—-])|(?<=[m.][–—-]))"  # not 3/4 pm
-        rf"(?:(?P<first>{_TIME_OF_12}|{_BEFORE_HOUR}{_HOUR_OF_12})"  # not May 3 to 5 pm
-        r"(?P<dash> ?(?:[-–—]|to|and|until|till) ?))?"
-        rf"(?P<last>{_TIME_OF_12}|{_HOUR_OF_12}) ?(?P<half>[ap])\.?m\b"
-        r"(?!\.?/|-[a-z]| I\b)"  # not AM/FM
-        r"\.?",
-        re.IGNORECASE,
-    ),
-    "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
-        rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
-        rf"|(?<=\b[Dd]e )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?"
-        rf"|{_BEFORE_FRENCH_HOUR}(?<!h à )(?:[7-9]|1\d|2[0-3]) ?h(?! ?[\d–—-])"
-        rf"|(?<![\w.,:]){_HOUR} ?h(?: ?{_MINUTE})? ?[-–—] ?{_HOUR} ?h(?: ?{_MINUTE})?)"
-        r"(?!\w| ?\d{3}| ?/| min| d(?:e |['’])| par\b)"
-    ),
-}
 _NO_TIMES = re.compile(r"(?:et|à) \d\d? ?h(?: par\b| ?/)|lieu de \d\d? ?h\b|durée \w+ à ")  # but durations
 _SCALED = re.compile(
     r"(?<!\w)((?:[A-Z]{1,2}(?=\$))?[$£€])(\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE
@@ -88,25 +63,19 @@ _LENGTH = re.compile(r"(?<![\w.,:])(\d{1,3}) ?h ?(\d\d?) ?m(?:in)?\b(?!/)")  # 2
 _BELOW_TWO = re.compile(r"[01](?:[.,]\d{1,2})?")  # French has plurals from 2 on
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
-_DATE = r"(?:0?[1-9]|[12]\d|3[01])\. ?(?:0?[1-9]|1[0-2])\."  # without year
-_DATES = re.compile(
-    rf"(?:\b(?:[Aa][bm]|[Bb]is|[Dd]e[mn]|[Ss]eit|[Vv]o[mn]|[Zz]um)|(?:tag|woch),?) {_DATE}"
-    rf"(?: ?(?:bis|[-–]|und) ?(?:zum )?{_DATE})?(?=\s*[^\s\d]|\Z)"
-)
 _NO_LABEL = "".join(rf"(?<!{re.escape(word)} )" for word in _TABLES["labels"]["words"].split())
-_NOT_IN_DATE = rf"(?<!\d )(?<!\. )(?<![\w.,/–-]){_NO_LABEL}(?!\A[\d./ ]+\Z)"
-_ABOVE_12, _ANY_DAY = r"(?:1[3-9]|[23]\d)", r"[12]\d|3[01]|0?[1-9]"
-_YEAR = r"((?:19|20)\d\d)(?![\w/–-]|[.,]\d)"
-_FULL_DATES = {  # in which the order of day and month is certain
-    "de": re.compile(rf"{_NOT_IN_DATE}({_ANY_DAY})\. ?(1[0-2]|0?[1-9])\. ?{_YEAR}"),
-    "en": re.compile(
-        rf"{_NOT_IN_DATE}(?=(?:\d\d?/)?{_ABOVE_12}/)(?!{_ABOVE_12}/{_ABOVE_12})({_ANY_DAY})/({_ANY_DAY})/{_YEAR}"
-    ),
-    "fr": re.compile(  # also 14/06
-        rf"{_NOT_IN_DATE}([0-3]\d|[1-9])/(0[1-9]|1[0-2]|[1-9](?=/))(?:(?<=\d\d/0\d)(?![\w/–-]|[.,]\d)|/{_YEAR})"
-    ),
-}
+_PARTS = {"money": MONEY, "label": _NO_LABEL}
+_TIMES, _FULL_DATES = (
+    {
+        language: re.compile(filled(_TABLES[key][language], {**_TABLES[key], **_PARTS}))
+        for language in ("de", "en", "fr")
+    }
+    for key in ("times", "dates")
+)
+_DATES = re.compile(filled(_TABLES["dates"]["without_year"], _TABLES["dates"]))
 _MONTHS_OF_YEAR = 12
+_ONLY_DATES, _ANY_YEAR = re.compile(r"[\d./:,\s–-]*\d{4}[\d./:,\s–-]*"), re.compile(r"\d{4}")
+_DATE_FORMS = {"de": "{day}.{month}.{year}", "en": "{year}-{month}-{day}", "fr": "{day}/{month}/{year}"}
 _SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED, _GROUPED_FRENCH, _LONG_CODE_BEFORE = map(re.compile, _TABLES["patterns"].values())
 
@@ -232,12 +201,10 @@ def _time_of_day(time: str, afternoon: bool) -> str:
 
 def _of_table(language: str) -> Iterator[_Reading]:
     """Yield the readings of the table of a language, and those of all languages."""
-    names = {"unit": ONE_UNIT, "money": MONEY, "period": PERIODS, "number": r"(?:\d{1,2} ?[-–] ?)?\d{1,3}"}
-    names["label"] = _NO_LABEL
+    names = {**_PARTS, "unit": ONE_UNIT, "period": PERIODS, "number": r"(?:\d{1,2} ?[-–] ?)?\d{1,3}"}
     names["month"], per = "|".join(_MONTHS[language]), {"de": "pro", "en": "per", "fr": "par"}[language]
     for pattern, new in (*_TABLES["read"][language], *_TABLES["read"]["any"]):
-        filled = re.sub(r"\{([a-z]+)\}", lambda name: names[name[1]], pattern)
-        yield _Reading(re.compile(filled), methodcaller("expand", new.replace("{per}", per)))
+        yield _Reading(re.compile(filled(pattern, names)), methodcaller("expand", new.replace("{per}", per)))
 
 
 _OTHER_READINGS = [_Reading(_GROUPED, _grouped)]
@@ -253,6 +220,25 @@ _READINGS = {  # by source language
     ]
     for language in _TIMES
 }
+
+
+def write_dates(text: str, languages: tuple[str, str]) -> str:
+    """Return a text that has only dates of digits, and times, in the notation of the target.
+
+    English has 2024-12-31, which American and British readers understand alike. Other texts stay, such as 03/04/2024 in
+    English, which may be in March or in April.
+    """
+    source, target = map(primary_language, languages)
+    if source == target or source not in _FULL_DATES or target not in _DATE_FORMS or not _ONLY_DATES.fullmatch(text):
+        return text
+
+    def written(date: re.Match[str]) -> str:
+        numbers = date.group(1, 2) if source != "en" or int(date[2]) <= _MONTHS_OF_YEAR else date.group(2, 1)
+        day, month = (number if target == "de" else f"{number:0>2}" for number in numbers)
+        return _DATE_FORMS[target].format(day=day, month=month, year=date[3])
+
+    dates, count = _FULL_DATES[source].subn(lambda date: written(date) if date[3] else date[0], f"\n{text}")
+    return dates[1:] if count == len(_ANY_YEAR.findall(text)) else text
 
 
 def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
@@ -285,8 +271,9 @@ def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept
 
 
 def _with_usual_signs(translation: str, language: str) -> str:
-    """Write `5 €`, `5 Millionen Euro`, `5 millions d'euros` and `5 Go` in German and French, `18:00` in English."""
+    """Write `5 €`, `5 Millionen Euro`, `5 millions d'euros` and `5 Go` in German and French, `€5` in English."""
     if language == "en":
+        translation = _MONEY_LAST.sub(r"\3\1\2", translation)
         return _OCLOCK.sub(lambda time: time[1] if ":" in time[1] else f"{time[1]}:00", translation)
     if language == "fr":
         translation = _BYTES.sub(lambda unit: unit[0].replace("B", "o").replace("k", "K"), translation)
@@ -363,7 +350,8 @@ def _localise(source: str, translation: str, languages: tuple[str, str]) -> str:
 def _notation(match: re.Match[str], before: _Marks, after: _Marks) -> str | None:
     """Return a number of the source as the target language writes it, or None if it may be no number."""
     number = match[0]
-    *groups, decimals = number.split(before.decimal) if before.decimal in number else (number, "")
+    decimal = max(".,", key=number.rfind) if "." in number and "," in number else before.decimal  # 1,000.50 in German
+    *groups, decimals = number.split(decimal) if decimal in number else (number, "")
     whole = NOT_DIGIT.split(groups[0])
     grouped = len(whole) > 1
     if len(groups) > 1 or (grouped and (len(whole[0]) > 3 or any(len(group) != 3 for group in whole[1:]))):

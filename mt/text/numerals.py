@@ -1,8 +1,8 @@
-"""Values that models lose: numerals in words, millions and billions, and euros.
+"""Values that models lose: numerals in words, millions and billions, euros, and limits such as `at most`.
 
 A sentence is read again only if its translation lacks one of them: with digits for numerals, with millions for all
-powers of a thousand, and with dollars for euros. Small models know these, and copy digits. The words of the target
-language for the values of the source are then written in place of those that the model read.
+powers of a thousand, with dollars for euros, and without limits. Small models know these, and copy digits. The words of
+the target language for the values of the source are then written in place of those that the model read.
 """
 
 import re
@@ -14,14 +14,16 @@ from typing import NamedTuple
 
 from mt.languages import primary_language
 from mt.text.alignment import Range, with_edits
+from mt.text.casing import raise_first
 from mt.text.normalise import NormalisedText
 from mt.text.numbers import MARKS, NOT_DIGIT, NUMBER, SCALE_WORDS, with_scales
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("numbers.toml")
-_NUMERALS = _TABLES["numerals"]
+_LIMITS, _NUMERALS = _TABLES["limits"], _TABLES["numerals"]
 _HINTS = {language: re.compile(table["hint"]) for language, table in _NUMERALS.items()}
 _EUROS = {key: re.compile(words) for key, words in _TABLES["euros"].items()}
+_TIMES = frozenset({"latest", "earliest"})  # limits of dates and times
 _KINDS = {"ones": (1, 1), "teens": (10, 1), "tens": (20, 10)}  # the value of the first word, and the step
 _LEAST = 13  # numerals below are paraphrased: both, a dozen
 _HUNDRED, _THOUSAND = 100, 1000
@@ -48,6 +50,8 @@ def count_lost_values(source: str, translation: str, languages: tuple[str, str])
         lost = int(not written) + max(0, written - given)  # not €2.5 percent
     if values and {*_RUN.findall(translation)} <= {*_RUN.findall(source)}:  # a thousand thanks, which is no $10
         values = [value for value in values if value.scale >= 0 or value.digits not in ("100", "1000")]
+    for kind, _ in _limits(source, language):
+        lost += not re.search(_LIMITS[target][kind][2], translation, re.IGNORECASE)
     if values:
         missing = _counts(source, language) - _counts(translation, target)
         lost += sum(min(count, missing[key]) for key, count in Counter(map(_key, values)).items())
@@ -63,22 +67,59 @@ def _counts(text: str, language: str) -> Counter[tuple[str, int]]:
 
 
 def simplify_values(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
-    """Return a source with digits for numerals, millions for billions, and dollars for euros, but not in `kept`."""
+    """Return a source with digits for numerals, millions for billions, and dollars for euros, without limits.
+
+    The ranges `kept` stay.
+    """
     language = primary_language(languages[0])
     edits, words = [*_digit_edits(text.text, language)], SCALE_WORDS[language]
     for _, end, _, scale in _values(text.text, language):
         edits += [(end + 1, end + 1 + len(words[scale]), words[scale % 2])] if scale >= 0 else []
     if _has_euros(text.text):
         edits += ((*match.span(), _dollars(match[0])) for match in _EUROS["words"].finditer(text.text))
+    for kind, limit in _limits(text.text, language):
+        is_bare = language == "en" and kind in _TIMES and not limit["before"]
+        preposition = ("at " if limit["rest"][0].isdigit() else "on ") * is_bare  # opens no earlier than 8:00
+        edits.append((limit.start(), limit.start("rest"), preposition))
     return text.edit(edit for edit in sorted(edits) if not any(a < edit[1] and edit[0] < b for a, b in kept))
 
 
 def write_values(source: str, translation: str, languages: tuple[str, str]) -> str:
-    """Return the translation of a simplified source with the powers of a thousand and the euros of the source."""
+    """Return the translation of a simplified source with the powers of a thousand, euros and limits of the source."""
     language, target = map(primary_language, languages)
+    for kind, limit in _limits(source, language):
+        key, (_, words, _) = NOT_DIGIT.sub("", limit["number"]), _LIMITS[target][kind]
+        if number := next((one for one in _DIGITS.finditer(translation) if NOT_DIGIT.sub("", one[0]) == key), None):
+            place = _before_number(target, kind in _TIMES).search(translation[: number.start()])
+            assert place
+            words = f"{words} {translation[place.start('rest') :]}"
+            words = raise_first(words, target) if not place.start() and source[0].isupper() else words
+            translation = translation[: place.start()] + words
     if _has_euros(source):
         translation = _EUROS["dollars"].sub(lambda match: _euros(match[0]), translation)
     return with_scales(with_edits(source, _digit_edits(source, language)), translation, (language, target))
+
+
+@cache
+def _before_number(language: str, is_time: bool) -> re.Pattern[str]:
+    """Return a pattern of what is before a number: a preposition, a month, or a sign of money."""
+    before, dropped = _TABLES["before_limits"][language]
+    before = rf"(?:\b{dropped})?(?P<rest>(?:\b{before})?(?:\b[A-Z]\w{{2,8}},? )?[$€£]?)\Z"
+    return re.compile(before if is_time else r"(?P<rest>[$€£]?)\Z")
+
+
+def _limits(text: str, language: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """Yield (kind, match) of each limit before a number of digits."""
+    may_have = any(map(text.__contains__, _TABLES["limit_hints"][language]))
+    for match in _limit(language).finditer(text) if may_have else ():
+        yield next(kind for kind in _LIMITS[language] if match[kind]), match
+
+
+@cache
+def _limit(language: str) -> re.Pattern[str]:
+    words = "|".join(rf"(?P<{kind}>{rows[0]})" for kind, rows in _LIMITS[language].items())
+    before = f"(?P<before>{'|'.join(_TABLES['before_limits'][language])})?"
+    return re.compile(rf"(?<!\w)(?i:{words}) (?P<rest>{before}(?:[A-Z]\w{{2,8}},? )?[$€£]?(?P<number>{NUMBER}))")
 
 
 def _digit_edits(text: str, language: str) -> Iterator[tuple[int, int, str]]:

@@ -8,7 +8,7 @@ import re
 
 from mt.text.alignment import OBJECTS, WIDE
 from mt.text.normalise import GROUP_SPACES, LETTER_SYMBOL
-from mt.text.word_tables import read_tables
+from mt.text.word_tables import filled, read_tables
 
 MONEY = "$¢£¤¥\u20a0-\u20cf"
 SIGNS_WITH_WORDS = frozenset("$€£")  # signs of money for which a translation may have a word
@@ -33,9 +33,7 @@ _ADDRESS = (
 )
 # A backtick between a space and a letter begins a code span and cannot end one.
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
-_FIELD_OF_FORM = "|".join(_TABLES["fields"])
-for _name in ("other_word", "field_word"):
-    _FIELD_OF_FORM = _FIELD_OF_FORM.replace(f"{{{_name}}}", _TABLES[_name])
+_FIELD_OF_FORM = filled("|".join(_TABLES["fields"]), _TABLES)
 _TEMPLATE = (
     rf"{_CODE_SPAN}|(?<![\w*])\*(?:true|false|null)\*(?![\w*])|~~(?=\S)[^~\n]{{1,100}}(?<=\S)~~"
     rf"|{_FIELD_OF_FORM}|\[\[[\w .,:#()|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"

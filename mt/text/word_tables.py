@@ -1,6 +1,8 @@
 """Reader of the tables of words of this package, which are .toml files."""
 
+import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,11 @@ def read_tables(name: str) -> dict[str, Any]:
 def read_words(name: str) -> dict[str, frozenset[str]]:
     """Return the words of each key of a .toml file."""
     return {key: frozenset(words.split()) for key, words in read_tables(name).items()}
+
+
+def filled(pattern: str, parts: Mapping[str, str]) -> str:
+    """Return a pattern with other patterns in place of their names in braces, also within these."""
+    return re.sub(r"\{([a-z_][a-z_\d]*)\}", lambda name: filled(parts[name[1]], parts), pattern)
 
 
 def profile_name(tag: str) -> str:

@@ -41,7 +41,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         # amounts
         ("en-de", "Can I borrow $30?", r"Kann ich 30 Dollar ausleihen\?"),
         ("en-de", "Lunch costs $12 and dinner $30.", r".* 12 \$ .* 30 \$\."),  # the model writes 12 and 30 Dollar
-        ("de-en", "Das Hotel kostet 99 €.", r".* 99 €\."),  # the model writes $99
+        ("de-en", "Das Hotel kostet 99 €.", r".* €99\."),  # the model writes $99
         ("fr-en", "Cela coûte 1 299,00 $.", r".*\$1,299\.00\."),
         ("en-de", "Easter Eggs", "(?!Die ).*"),
         # emphasised words
@@ -108,6 +108,15 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("fr-en", "Chambre numéro 7", "Room number 7"),
         ("de-en", "Bis zu 10 Dateien", "Up to 10 files"),
         ("en-de", "Size M", "Größe M"),
+        # limits, which the model lost or inverted
+        ("fr-en", "Il y avait au plus 5 personnes.", r"There were at most 5 people\."),
+        ("fr-en", "Le magasin ouvre au plus tôt à 8 h.", r"The store opens no earlier than 8:00\."),
+        ("de-en", "Bitte zahlen Sie spätestens am 3. Mai.", r"Please pay no later than May 3\."),
+        ("en-fr", "No earlier than May 3", "Au plus tôt le 3 mai"),
+        ("fr-de", "Au plus 5 personnes", "Höchstens 5 Menschen"),
+        # a date alone, and the marks of the other language
+        ("de-en", "31.12.2024", "2024-12-31"),
+        ("en-de", "The price is 1.000,50 EUR.", r".* 1\.000,50 EUR\."),
         # what stands around a text
         *(("en-de", text, ".Das Haus ist rot[.].") for text in ("_The house is red._", "(The house is red.)")),
         ("en-de", "~~The house is red.~~", r"~~Das Haus ist rot\.~~"),

@@ -22,7 +22,7 @@ from mt.text.measures import read_measure
 from mt.text.names import lost_names, write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText, normalise_text
-from mt.text.numbers import mend_numbers, unify_numbers
+from mt.text.numbers import mend_numbers, unify_numbers, write_dates
 from mt.text.numerals import count_lost_values
 from mt.text.places import postcodes
 from mt.text.quotations import lost_quotations, whole_quotation
@@ -179,6 +179,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
+    (partial(write_dates, languages=("de", "en")), 1000, ["1.2.2024 ", "2024 ", "1.2"]),
     (partial(lower_first, language="en"), 1000, ["Word a ", "Word’s "]),
     (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/", "‚a", "a⋯\u0301⋯⋯\u0316⋯"]),
     (lambda text: unify_numbers(NormalisedText(text), ("fr", "en")), 300, ["14h30 `x1` 1 000 € "]),
@@ -201,7 +202,11 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
         300,
         ["two ", "one hundred and ", "2 million ", "euros "],
     ),
-    (lambda text: count_lost_values(text, text, ("de", "fr")), 300, ["hundert", "zweiund", "tausend "]),
+    (
+        lambda text: count_lost_values(text, text, ("de", "fr")),
+        300,
+        ["hundert", "zweiund", "tausend ", "spätestens am 3 "],
+    ),
     (lambda text: mend_numbers(text, text, ("fr", "de")), 300, ["1.234 1,234 "]),
     (split, 20_000, ["\n", "-\n", "[ ] a⋯ ⋯[ ] b", "house ", "house", "房子在这里", "𐌰𐌱𐌲 ", r"a⋯\n⋯5"]),
     (split, 5000, [".", "\"'“", "⋯> a-⋯\nb"]),

@@ -10,7 +10,7 @@ from mt.text.mending import mend_phrases, write_signs_of_numbers
 from mt.text.messages import write_number_signs
 from mt.text.names import write_names
 from mt.text.negation import mend_prohibitions
-from mt.text.numbers import mend_numbers
+from mt.text.numbers import mend_numbers, write_dates
 from mt.text.places import write_places
 from mt.text.protect import find_spans
 from mt.text.schedules import mend_dates, mend_ranges
@@ -50,7 +50,7 @@ MENDED: dict[str, Callable[[str, str, str], str]] = {
 ROWS: dict[str, list[tuple[str, str, str]]] = {
     "numbers": [
         # the marks of the target language
-        ("de en", "3,50 € 1.234 €", "⟨3,50→3.50⟩ € ⟨1.234→1,234⟩ €"),
+        ("de en", "3,50 € 1.234 €", "⟨3,50 € 1.234 €→€3.50 €1,234⟩"),
         ("en de", "see Art. 3.1 g, max. 4.1 g", "siehe Art. 3.1 g, max. ⟨4.1→4,1⟩ g"),
         ("en de", "Max. 2.5 m, see Fig. 3.1 kg", "Max. ⟨2.5→2,5⟩ m, ⟨3.1→3,1⟩ kg"),
         ("de en", "7.900.000 am 12.10.2026", "⟨7.900.000→7,900,000⟩ on 12.10.2026"),
@@ -59,7 +59,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de nl", "1.234,5", "⟨1,234.5→1.234,5⟩"),
         ("de-CH en", "1.234,5", "1.234,5"),  # the marks of Switzerland are others
         ("fr de", "1\u00a0234\u00a0567 dogs", "⟨1\u00a0234\u00a0567→1.234.567⟩ Hunde"),
-        ("fr en", "1\u202f250,75 €", "⟨1\u00a0250,75→1,250.75⟩ €"),
+        ("fr en", "1\u202f250,75 €", "⟨1\u00a0250,75 €→€1,250.75⟩"),
         ("en de", "$1,234.56 USD 3.5", "⟨$1,234.56→$1.234,56⟩ USD ⟨3.5→3,5⟩"),
         (
             "en de",
@@ -83,6 +83,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("de en", "1.234 ist größer als 1,234.", "⟨1.234→1,234⟩ is larger than 1.234."),
         ("en de", "version 1.234.56", "1.234.56"),
         ("en ja", "2.5 kg", "2.5 kg"),
+        ("en de", "1.000,50 EUR", "⟨1,000.50→1.000,50⟩ EUR"),  # the marks of the other language
+        ("de en", "1,000.50 Euro", "⟨1.000,50→1,000.50⟩ euros"),
         *(("en de", text, text) for text in ("rgb(255,128,255)", "https://x.org/?s=100,200", "\\d{1,300} (100,200)")),
         *(("de en", text, text) for text in ("0.125 kg", "Tel. 089.123.456", "x-1.234.pdf")),
         ("en de", "802.11g, Figure 2.3 A", "802.11g, Abbildung 2.3 A"),
@@ -121,10 +123,12 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en de", "€5,000, £3-£4 and €10–15", "⟨€5.000,→5.000 €,⟩ ⟨£3-£4→3-4 £⟩ und ⟨€10–15→10–15 €⟩"),
         ("en de", "US$5, $x, ¥5, $5m", "US$5, $x, ¥5, $5m"),
         ("en nl", "€5", "€5"),
+        ("de en", "ab 5 €, 10–15 €, 2 Millionen €", "from ⟨5 €, 10–15 €, 2 million €→€5, €10–15, €2 million⟩"),
+        ("de en", "5 €/kg, {n} €, 5 $US", "⟨5 €→€5⟩/kg, {n} €, 5 $US"),
         ("de en", "ab {preis} €", "from {preis} ⟨$→€⟩"),
-        ("de en", "12 € or 13 $", "13 $"),
+        ("de en", "12 € or 13 $", "⟨13 $→$13⟩"),
         ("de en", "12 Euro", "$12"),
-        ("de en", "50¢ Rabatt", "0.50 $ off"),
+        ("de en", "50¢ Rabatt", "⟨0.50 $→$0.50⟩ off"),
         ("de en", "`$x` 12 €", "`$x` ⟨$12→€12⟩"),
     ],
     "phrases": [
@@ -143,8 +147,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en", "toutes les 6 heures", "every 6 ⟨o'clock→hours⟩"),
         ("en", "Alle 14 Tage, alle 12 Kinder", "⟨All→Every⟩ 14 days, all 12 children"),
         ("en", "Alle 30 Minuten des Films", "All 30 minutes of the film"),
-        ("en", "Maximal 3, maximal 20 Euro", "⟨Maximal→At most⟩ 3, ⟨the maximum→at most⟩ 20 euros, the maximum speed"),
-        ("fr", "Maximal 3", "⟨Maximal→Au maximum⟩ 3"),
+        ("en", "maximal 20 Euro", "⟨the maximum→at most⟩ 20 euros, the maximum speed"),
         ("fr", "every second week", "chaque⟨ → deuxième ⟩semaine, chaque fois"),
         ("de", "January 27, 2006", "27. ⟨Januar,→Januar⟩ 2006, 3. Mai, 5"),
         ("de", "your letter of 3 May", "Ihr Brief ⟨von→vom⟩ 3. Mai, von 3. Klasse"),
@@ -424,6 +427,29 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
 def test_translations_are_mended(kind: str, languages: str, source: str, marked: str) -> None:
     translation, expected = before_and_after(marked)
     assert MENDED[kind](source, translation, languages) == expected
+
+
+@pytest.mark.parametrize(
+    ("languages", "text", "expected"),
+    [
+        ("en de", "12/25/2024", "25.12.2024"),
+        ("en fr", "3/25/2024 14:30", "25/03/2024 14:30"),
+        ("de en", "03.04.2024", "2024-04-03"),
+        ("de fr", "1.5.2024 - 31.12.2024", "01/05/2024 - 31/12/2024"),
+        ("fr de", "25/12/2024", "25.12.2024"),
+        *(
+            ("en de", text, text)
+            for text in ("03/04/2024", "03/04/2024 - 12/25/2024", "2024-12-25", "5/31", "12/25/2024 a")
+        ),
+        *(("de en", text, text) for text in ("10.12", "1.2.2024.5", "32.12.2024")),
+        ("de nl", "31.12.2024", "31.12.2024"),
+    ],
+)
+def test_dates_of_digits_alone_are_written_as_the_target_language_does(
+    languages: str, text: str, expected: str
+) -> None:
+    source, target = languages.split()
+    assert write_dates(text, (source, target)) == expected
 
 
 def test_kept_ranges_and_other_amounts_stay() -> None:

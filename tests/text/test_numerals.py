@@ -1,4 +1,4 @@
-"""Numerals in words, powers of a thousand and euros that translations lose."""
+"""Numerals in words, powers of a thousand, euros and limits that translations lose."""
 
 import pytest
 from hypothesis import given
@@ -48,6 +48,11 @@ def test_numerals_have_values(language: str, text: str, values: list[int]) -> No
         ("de en", "2 Millionen EUR", "2 million USD", 1),
         ("de en", "um 2 Prozent auf 3 Euro", "got €2 percent to €3", 1),
         ("en ja", "forty-five", "4", 0),
+        ("fr en", "Il y avait au plus 5 personnes.", "There were over 5 people.", 1),
+        ("en de", "at most 5 people, at least 3", "nicht mehr als 5 Menschen, mindestens 3", 0),
+        ("de en", "frühestens am 3. Mai, spätestens um 18 Uhr", "on May 3, late at 18:00", 2),
+        ("de en", "Es kamen höchstens 20 Leute", "The maximum of 20 people came", 1),
+        ("en de", "at least once, at most", "einmal", 0),
     ],
 )
 def test_lost_values_are_counted(languages: str, source: str, translation: str, lost: int) -> None:
@@ -69,6 +74,26 @@ def test_lost_values_are_counted(languages: str, source: str, translation: str, 
         ("fr en", "1,5 billion d'euros", "1,5 million de dollars", "1.5 million dollars", "1.5 trillion euros"),
         ("de en", "3 Milliarden EUR", "3 Millionen EUR", "3 million USD", "3 billion EUR"),
         ("fr en", "5 milliards de dollars", "5 millions de dollars", "5 million dollars", "5 billion dollars"),
+        # limits
+        ("fr en", "Au plus 5 personnes", "5 personnes", "5 people", "At most 5 people"),
+        (
+            "en fr",
+            "It takes at least $1,200.",
+            "It takes $1,200.",
+            "Il faut 1\u00a0200 $.",
+            "Il faut au moins 1\u00a0200 $.",
+        ),
+        (
+            "de en",
+            "Zahlen Sie spätestens am 3. Mai.",
+            "Zahlen Sie am 3. Mai.",
+            "Pay on May 3.",
+            "Pay no later than May 3.",
+        ),
+        ("de fr", "Es öffnet frühestens um 8 Uhr.", "Es öffnet um 8 Uhr.", "à 8 heures", "Au plus tôt à 8 heures"),
+        ("en de", "It opens no earlier than 8:00.", "It opens at 8:00.", "um 8:00 Uhr", "Frühestens um 8:00 Uhr"),
+        ("en de", "Pay no later than May 3.", "Pay on May 3.", "am 3. Mai", "Spätestens am 3. Mai"),
+        ("de en", "spätestens in 3 Tagen", "in 3 Tagen", "in 3 days", "no later than in 3 days"),
     ],
 )
 def test_values_are_simplified_and_written(
@@ -89,7 +114,7 @@ def written(value: int, decimals: str, language: str, space: str) -> str:
     value=st.integers(0, 10**9 - 1),
     decimals=st.text("0123456789", max_size=2),
     pair=st.permutations(LANGUAGES),
-    context=st.sampled_from(["{} kg", "x: {}", "x {} x.", "({} €)", "{}", "x {} et {}."]),
+    context=st.sampled_from(["{} kg", "x: {}", "x {} x.", "({} kg)", "{}", "x {} et {}."]),
     space=st.sampled_from(" \u00a0\u202f"),
     damage=st.sampled_from(["", " ", ".", ","]),
 )

@@ -95,7 +95,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("en", "⟨Every other day→Every second day⟩, every other man"),
         (
             "de",
-            "⟨Spätestens am→Bis zum⟩ 5. Mai, ⟨kaum jemand→fast niemand⟩, ⟨tgl. 1 Tabl. zzgl.→täglich 1 Tablette und⟩ 5",
+            "⟨kaum jemand→fast niemand⟩, ⟨tgl. 1 Tabl. zzgl.→täglich 1 Tablette und⟩ 5",
         ),
         ("fr", "Ouvert ⟨24h/24→jour et nuit⟩. ⟨Plus que→Il ne reste que⟩ 3, il en a plus que 3, ⟨nº→n°⟩ 5"),
         ("cs", "ca. 5"),

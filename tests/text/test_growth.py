@@ -255,6 +255,7 @@ FILES: list[tuple[int, str, str]] = [
     (2000, "a.po", '⋯# a\n⋯msgid "a"\nmsgstr ""\n'),
     (5000, "a.po", 'msgid "a"\nmsgstr "⋯\\"⋯\n'),
     (5000, "a.po", 'msgid ""\nmsgstr "a: b\\n⋯a\\n⋯"\n\nmsgid "a"\nmsgstr ""\n'),
+    (4000, "a.po", 'msgid ""\nmsgstr "Plural-Forms: ⋯"\n"⋯\n\nmsgid "a"\nmsgstr ""\n'),
     (4000, "a.po", 'msgid "⋯a\\n⋯"\nmsgstr "b"\n'),
     (4000, "a.po", 'msgid "a"\nmsgstr "b"\n'),
     (500, "a.srt", "1\n00:00:01,000 --> 00:00:02,000\nHouse\n⋯<b>\n"),

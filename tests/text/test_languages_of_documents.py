@@ -7,7 +7,7 @@ import pytest
 from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
-from tests.text.documents import capitals, members_of
+from tests.text.documents import capitals, members_of, translated
 from tests.text.test_archives import CHAPTER, CONTENT
 from tests.text.test_word_runs import WORD, run, word_file
 
@@ -141,6 +141,20 @@ def test_languages_of_program_texts(name: str, content: str, before: str, after:
     document = open_document(name, content.encode(), DocumentOptions(source_language="en", target_language="pt-BR"))
     assert after + "\\n" * (name == "a.po") in document.render([TranslatedSegment("B")]).decode()
     assert before in document.render([TranslatedSegment(document.segments[0].text)]).decode()
+
+
+def test_a_template_gets_the_language_and_its_plural_forms() -> None:
+    template = (
+        'msgid ""\nmsgstr ""\n"Language-Team: LANGUAGE <LL@li.org>\\n"\n%s"Plural-Forms: nplurals=%s;"\n" %s;\\n"\n\n'
+        'msgid "A dog"\nmsgid_plural "Dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    source = template % ("", "INTEGER", "plural=EXPRESSION")
+    written = translated("a.po", source, options=DocumentOptions(target_language="pl"))
+    assert written.count("Language: pl\\n") == 1 and "nplurals=3; plural=(n==1 ? 0 " in written
+    assert 'msgstr[0] "A DOG"' in written and 'msgstr[2] "DOGS"' in written
+    french = template % ('"Language: fr\\n"\n', "2", "plural=(n > 1)")
+    written = translated("a.po", french, options=DocumentOptions(target_language="de"))
+    assert "Language: de\\n" in written and "nplurals=2; plural=(n != 1);\\n" in written
 
 
 PO = 'msgid ""\nmsgstr "Language: %s\\n"\n\nmsgid "A dog"\nmsgstr "%s"\n\nmsgid "Two dogs"\nmsgstr ""\n'

@@ -4,13 +4,16 @@ import re
 from functools import partial
 
 from mt.errors import DocumentError
-from mt.languages import language_and_script
+from mt.languages import language_and_script, primary_language
 from mt.text.documents.base import DocumentOptions, TextDocument, read_text, with_locale
 from mt.text.encoding import TextEncoding
 from mt.text.markup.attributes import same_language
 from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset
+from mt.text.word_tables import read_tables
 
 _HEADER_LANGUAGE = re.compile(r"^Language: *([\w-]+)", re.MULTILINE)
+_TEAM = re.compile(r'"Language-Team: [^"\n]*\\n"(\r?\n)')
+_PLURAL_FORMS = re.compile(r'Plural-Forms: (?:[^"\\]|"\s+")*\\n')  # may be in several lines
 _LANGUAGE = re.compile(r'(?:\A|[\n"]|\\n)Language: *([\w-]*) *\\n')
 
 
@@ -27,8 +30,8 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
         into another language.
     """
     text, document = read_text(name, content, options, declared_charset(content))
-    document.finish = partial(_with_header, document.encoding, options)
     writer = _Writer(document, options.target_language)
+    document.finish = partial(_with_header, document.encoding, options, writer)
     try:
         for entry in read_po(text):
             writer.add(entry)
@@ -45,24 +48,30 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
     return document
 
 
-def _with_header(encoding: TextEncoding, options: DocumentOptions, text: str, changed: bool) -> str:
+def _with_header(encoding: TextEncoding, options: DocumentOptions, writer: "_Writer", text: str, changed: bool) -> str:
     """Return the text of a .po file with the header of its translation.
 
-    If the encoding lacks characters of the translations, it becomes UTF-8.
+    A language that is missing is added after the team, as by programs that make files from templates. If the encoding
+    lacks characters of the translations, it becomes UTF-8.
     """
+    if changed and options.target_language and not _LANGUAGE.search(text):
+        text = _TEAM.sub(r'\g<0>"Language: \\n"\1', text, count=1)
     text = with_locale(_LANGUAGE, options, text, changed)
+    if changed and writer.plural_forms:
+        text = _PLURAL_FORMS.sub(rf"Plural-Forms: {writer.plural_forms}\\n", text, count=1)
     return text if encoding.has_all(text) else with_charset(text, "UTF-8")
 
 
 class _Writer:
     """Writer that adds the entries of a .po file, and the text between them, to a document.
 
-    `foreign` is the language of the file if it is another one than the target language, or else "".
+    `foreign` is the language of the file if it is another one than the target language, or else "". `plural_forms` are
+    those of the target language if the file has those of another language or of a template, or else "".
     """
 
     def __init__(self, document: TextDocument, target: str) -> None:
         self._document, self._target = document, target
-        self.foreign, self.has_translations = "", False
+        self.foreign, self.plural_forms, self.has_translations = "", "", False
         self._newline = "\r\n" if "\r\n" in document.source else "\n"
         self._forms = 2  # number of plural forms of the target language
 
@@ -70,8 +79,10 @@ class _Writer:
         self._document.frame.append((entry.context, entry.source, entry.plural))
         if entry.is_header:
             header = entry.translations.get(0, "")
-            self._forms = _count_forms(header)
             self.foreign = _foreign_language(header, self._target)
+            if self.foreign or "nplurals=INTEGER" in header:
+                self.plural_forms = _plural_forms(self._target)
+            self._forms = _count_forms(self.plural_forms or header)
         elif entry.is_translated and not (self.foreign and entry.is_copy):
             self.has_translations = True
         else:
@@ -117,6 +128,12 @@ def _foreign_language(header: str, target: str) -> str:
     match = _HEADER_LANGUAGE.search(header) if target else None
     code = match[1].replace("_", "-") if match else ""
     return match[1] if match and language_and_script(code)[1] and not same_language(code, target) else ""
+
+
+def _plural_forms(language: str) -> str:
+    """Return the value of the header Plural-Forms for a language, or "" if it is unknown."""
+    forms = {code: value for value, codes in read_tables("documents/plurals.toml").items() for code in codes.split()}
+    return forms.get(language) or forms.get(primary_language(language), "")
 
 
 def _count_forms(header: str) -> int:

@@ -170,6 +170,26 @@ def test_a_po_file_with_translations_into_another_language_is_refused(header: tu
             open_document("a.po", content, options)
 
 
+STYLES = (
+    "<office:document-styles xmlns:office='o' xmlns:style='s' xmlns:fo='f'><style:text-properties fo:language=\"en\" "
+    'fo:country="GB"/><style:text-properties fo:language="it" fo:country="IT"/></office:document-styles>'
+)
+
+
+@pytest.mark.parametrize(("target", "code"), [("fr", 'fo:language="fr" fo:country="FR"'), ("ja", "")])
+def test_the_language_of_styles_of_open_document(target: str, code: str) -> None:
+    files = {"content.xml": TEXT, "styles.xml": STYLES}
+    written = capitals("a.odt", files, DocumentOptions(source_language="en", target_language=target))
+    source = 'fo:language="en" fo:country="GB"'
+    assert written["styles.xml"] == STYLES.replace(source, code or source)
+
+
+def test_the_language_of_a_feed() -> None:
+    feed = "<rss><channel><title>A dog</title><language>en-us</language></channel></rss>"
+    options = DocumentOptions(source_language="en", target_language="pt-BR")
+    assert translated("a.xml", feed, options=options) == feed.replace("A dog", "A DOG").replace("en-us", "pt-BR")
+
+
 def test_the_language_of_metadata() -> None:
     odt, docx = {"content.xml": TEXT, "meta.xml": META}, {**DOCX, "core.xml": CORE}
     for name, member, files in (("a.odt", "meta.xml", odt), ("a.docx", "core.xml", docx)):

@@ -3,11 +3,13 @@
 import re
 from dataclasses import replace
 
+from mt.languages import regional_tag
 from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.documents.markup import declared_encoding, markup_document, with_languages
-from mt.text.documents.packages import Package, PackageDocument, with_language
+from mt.text.documents.packages import Package, PackageDocument, script_kind, with_language
 from mt.text.encoding import decode_text
 from mt.text.markup import MarkupOptions, parse_html
+from mt.text.markup.attributes import same_language
 from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import parse_dialect
 from mt.text.word_tables import read_words
@@ -16,6 +18,7 @@ _RAISED_STYLE = re.compile(
     r'<style:style\b[^<>]{0,300}?\sstyle:name="([^"<>]{1,100})"[^<>]{0,300}>\s{0,100}'
     r'<style:text-properties\b[^<>]{0,1000}?\sstyle:text-position="(?:super|[1-9])'
 )
+_STYLE_LANGUAGE = re.compile(rb'fo:language="([\w-]+)" fo:country="[\w-]+"')
 _HTML_NAME = re.compile(r".*\.x?html?", re.IGNORECASE)
 
 _NAMES = read_words("documents/names.toml")
@@ -95,5 +98,21 @@ class ArchiveDocument(PackageDocument):
             raise package.error("the archive contains no file with text, or the file is encrypted")
 
     def _with_languages(self, member: str, content: bytes) -> bytes:
-        named = member in self._documents or self._package.roots.get(member, "").endswith("}document-meta")
+        root = self._package.roots.get(member, "").rpartition("}")[2]
+        if root in ("document-content", "document-styles"):
+            return _with_style_languages(content, *self._languages)
+        named = member in self._documents or root == "document-meta"
         return with_language(content, *self._languages) if named else content
+
+
+def _with_style_languages(content: bytes, source: str, target: str) -> bytes:
+    """Return an OpenDocument file whose formats name the target language where they name the source language.
+
+    Only the attributes of western scripts are changed.
+    """
+    kinds = {script_kind(source), script_kind(target)}
+    if not source or not target or kinds != {"val"}:
+        return content
+    language, _, region = regional_tag(target).partition("-")
+    written = f'fo:language="{language}" fo:country="{region or "none"}"'.encode()
+    return _STYLE_LANGUAGE.sub(lambda style: written if same_language(style[1].decode(), source) else style[0], content)

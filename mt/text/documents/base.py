@@ -276,9 +276,12 @@ def tag_key(opened: list[tuple[int, str]], kind: InlineKind, name: str, place: i
     return opened.pop()[0] if opened and opened[-1][1] == name else -1
 
 
-def with_locale(pattern: re.Pattern[str], options: DocumentOptions, text: str, changed: bool) -> str:
-    """Return a changed text with the code of the target language (group 1), unless it has one of the same language."""
+def with_locale(pattern: re.Pattern[str], options: DocumentOptions, text: str, changed: bool, sign: str = "_") -> str:
+    """Return a changed text with the code of the target language (group 1), unless it has one of the same language.
+
+    `sign` is the sign between language and region.
+    """
     match = pattern.search(text, 0, _LOCALE_WITHIN) if options.target_language and changed else None
     if match is None or same_language(match[1].replace("_", "-"), options.target_language):
         return text
-    return text[: match.start(1)] + full_tag(options.target_language).replace("-", "_") + text[match.end(1) :]
+    return text[: match.start(1)] + full_tag(options.target_language).replace("-", sign) + text[match.end(1) :]

@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 
 from mt.languages import full_tag
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text, with_locale
 from mt.text.documents.packages import root_name
 from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, parse_html, parse_xml
@@ -17,6 +18,7 @@ _DECLARED = re.compile(
     rb"""<\?xml[^>]*?\sencoding=["']([\w.:-]+)|<meta[^>]*?\scharset=["']?\s*([\w.:-]+)""", re.IGNORECASE
 )
 _META = re.compile(rb"""<meta[^>]*?\scontent=["'][^"'>]*?charset=([\w.:-]+)""", re.IGNORECASE)
+_FEED_LANGUAGE = re.compile(r"<(?:dc:)?language>\s{0,100}([\w-]+)\s{0,100}</")
 _FEEDS = frozenset({"RDF", "feed", "rss"})  # root elements
 _DECLARED_WITHIN = 1024  # number of bytes that are searched for a declaration, as in the HTML standard
 
@@ -44,11 +46,15 @@ def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     declared = declared_encoding(content)
     text, encoding = decode_text(name, content, declared, options.encoding, options.source_language)
     markup_options = with_languages(options)
-    if root_name(BytesIO(content)).rpartition("}")[2] in _FEEDS:
+    is_feed = root_name(BytesIO(content)).rpartition("}")[2] in _FEEDS
+    if is_feed:
         ignored = markup_options.ignore_tags | read_words("documents/names.toml")["feed_values"]
         markup_options = replace(markup_options, ignore_tags=ignored)
     parse = parse_xml if name.lower().endswith(".xml") else parse_html
-    return markup_document(parse(text, markup_options, SegmentList(name, options)), name, encoding, options)
+    document = markup_document(parse(text, markup_options, SegmentList(name, options)), name, encoding, options)
+    if is_feed:
+        document.finish = partial(with_locale, _FEED_LANGUAGE, options, sign="-")
+    return document
 
 
 def markup_document(markup: Markup, name: str, encoding: TextEncoding, options: DocumentOptions) -> TextDocument:

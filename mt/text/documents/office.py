@@ -14,14 +14,14 @@ from itertools import chain
 
 from lxml import etree
 
-from mt.languages import language_and_script, regional_tag
+from mt.languages import regional_tag
 from mt.text.documents.base import Document, DocumentOptions, SegmentList
 from mt.text.documents.chunks import chunk_members, open_chunk
-from mt.text.documents.packages import Package, PackageDocument, with_language
+from mt.text.documents.packages import Package, PackageDocument, script_kind, with_language
 from mt.text.documents.run_items import Element, RunSchema
 from mt.text.documents.runs import XML_SPACE, RunParagraphs, parse_part
 from mt.text.markup import Segment, TranslatedSegment
-from mt.text.markup.attributes import direction, same_language
+from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import VALUES, split_whitespace
 from mt.text.markup.marks import Mark, Part, render_parts, text_of
 from mt.text.markup.rendering import NOT_XML
@@ -35,7 +35,6 @@ _TEXT_ROOTS, _NAMING_ROOTS = _NAMES["text_roots"].split(), _NAMES["naming_roots"
 _ATTRIBUTES = {element: names.split() for element, names in _NAMES["attributes"].items()}
 _FORMULAS = ("{*}f", "{*}formula", "{*}formula1", "{*}formula2", "{*}definedName")
 _LITERAL = re.compile(r'"((?:[^"]|"")*)"')
-_EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
 _PROPERTIES = "/metadata/core-properties}coreProperties"
 _HEADERS = tuple(f"{{*}}{pages}{kind}" for pages in ("first", "odd", "even") for kind in ("Header", "Footer"))
 _AREAS = {".docx": "wordprocessingml", ".pptx": "presentationml", ".xlsx": "spreadsheetml"}
@@ -287,7 +286,7 @@ def _write_languages(root: Element, source: str, target: str) -> bool:
     if not source or not target:
         return False
     changed = False
-    written, kinds = regional_tag(target), (_script_kind(source), _script_kind(target))
+    written, kinds = regional_tag(target), (script_kind(source), script_kind(target))
     for element in root.iter("{*}lang"):
         namespace = element.tag.rpartition("}")[0] + "}"
         if same_language(element.get(namespace + kinds[0], ""), source):
@@ -298,13 +297,6 @@ def _write_languages(root: Element, source: str, target: str) -> bool:
             element.set("lang", written)
             changed = True
     return changed
-
-
-def _script_kind(language: str) -> str:
-    """Return the attribute in which Word names a language."""
-    if direction(language) == "rtl":
-        return "bidi"
-    return "eastAsia" if language_and_script(language)[1] in _EAST_ASIAN else "val"
 
 
 def _named_texts(root: Element) -> Iterator[str]:

@@ -15,15 +15,16 @@ from typing import IO
 from xml.parsers import expat
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.languages import full_tag
+from mt.languages import full_tag, language_and_script
 from mt.text.documents.base import Document, DocumentOptions, SegmentList
 from mt.text.markup import TranslatedSegment
-from mt.text.markup.attributes import same_language
+from mt.text.markup.attributes import direction, same_language
 from mt.text.markup.marks import is_changed
 
 MAX_MEMBERS = 20_000  # maximum number of files in an archive
 _MAX_TAGS = 4_000_000  # maximum number of tags in the XML of an archive; an element takes about 200 bytes of memory
 _BLOCK, _MAX_PROLOG = 4096, 1_000_000  # bytes that are read at a time, and at most, to find a root element
+_EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
 _LANGUAGE = re.compile(rb"(<dc:language\b[^<>]*>\s*)([\w-]+)(?=\s*</dc:language>)")
 _HTML = re.compile(rb"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _BEFORE_ROOT = re.compile(rb"\s+|<\?[^>]*>|<!--(?:[^-]|-(?!->))*-->")  # repeated by `_is_html` in linear time
@@ -159,6 +160,13 @@ def with_language(content: bytes, source: str, target: str) -> bytes:
         return match[1] + full_tag(target).encode() if target and same_language(code, source or code) else match[0]
 
     return _LANGUAGE.sub(written, content)
+
+
+def script_kind(language: str) -> str:
+    """Return the attribute in which Word names a language: `val` for a western script, `eastAsia` or `bidi`."""
+    if direction(language) == "rtl":
+        return "bidi"
+    return "eastAsia" if language_and_script(language)[1] in _EAST_ASIAN else "val"
 
 
 def root_name(file: IO[bytes]) -> str:

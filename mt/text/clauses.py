@@ -19,6 +19,10 @@ _OPEN_LINE = re.compile(  # within a sentence, or a headline
     r"(?i)(?:[,;&/+–-]|(?<!\w)(?:an?|and|are|at|by|for|from|in|is|my|of|on|or|our|the|their|to|was|with|your|aux?|dans|de"
     r"|des|du|en|est|et|la|les?|ou|par|pour|sur|une?|à))\s*\Z"
 )
+_BEFORE_NOUN = re.compile(  # words before a noun of their sentence in German: articles, adjectives, prepositions, verbs
+    "(?:als|am|auf|aus|bei|bin|bis|das|dass|durch|ein|für|hab|hat|im|ist|kein|mein|mit|nach|ohne|sein|sind|um|und|vom|von"
+    r"|vor|wird|zu|zum|zur|.*e[mnrs]?)\Z"
+)
 
 
 @cache
@@ -55,12 +59,14 @@ def may_lower(word: str, language: str) -> bool:
 def divides_lines(before: str, after: str, language: str) -> bool:
     """Return whether a text ends at a line break: behind a sentence or nothing, or before a bullet or a capital.
 
-    Before a capital, the last word is capitalised unless in en and fr, or the next one is no noun.
+    Before a capital, the last word is capitalised or, in German, stands not before a noun, unless in en and fr; or the
+    next one is no noun.
     """
     last, first = before.split()[-1:], re.match(r"\s*(?!I\b)([^\W\d_]+)", after)
     if not last or SENTENCE_END.search(before) or BULLET.match(after):
         return True
     if not (first and first[1][0].isupper()) or _OPEN_LINE.search(before):
         return False
-    is_free = primary_language(language) in ("en", "fr") or not last[0][0].islower()
+    name = primary_language(language)
+    is_free = name in ("en", "fr") or not last[0][0].islower() or (name == "de" and not _BEFORE_NOUN.match(last[0]))
     return is_free or may_lower(first[1], language)

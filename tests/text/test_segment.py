@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mt.text import segment
+from mt.text.clauses import divides_lines
 from mt.text.segment import TextPart, join_parts, split_long_sentence, split_margins, split_text
 
 ODD = [
@@ -260,3 +261,19 @@ def test_a_text_on_which_sentencex_fails_is_one_sentence(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(sentencex, "segment", panic)
     assert sentences(" One. Two. ") == ["One. Two."]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "divides"),
+    [
+        ("Zeile eins", "Zeile zwei", True),
+        ("Hier ist nichts", "Telefon: 5", True),
+        ("Wir sind jetzt da", "Öffnungszeiten", True),
+        ("Das Haus mit", "Garten", False),
+        ("Er hat", "Hunger", False),
+        ("Unsere neuen", "Produkte", False),
+        ("Der große", "Hund", False),
+    ],
+)
+def test_lines_of_german(before: str, after: str, divides: bool) -> None:
+    assert divides_lines(before, after, "de") is divides

@@ -22,7 +22,9 @@ _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most se
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_ME = re.compile(r"I\b(?!\.)")
-_DATE, _GERMAN_REQUEST = re.compile(r"\w+\.? \d"), re.compile(r"\w+n Sie\b")  # March 3; Wählen Sie
+_DATE, _GERMAN_REQUEST = re.compile(r"\w+\.? \d"), re.compile(r"\w+(?:n Sie|st du)\b")  # March 3; Wählen Sie
+_POLITE = re.compile(r"(?:Sie|Ihnen|Ihre?[mnrs]?)\b")  # the German address, or she, they, her and their
+_ADDRESS = re.compile(r"\b(?:you|yours?|yourself|yourselves|vous|votre|vos)\b", re.IGNORECASE)
 _BEFORE_NOUN = re.compile(r"[A-ZÄÖÜ][a-zäöüß]{2,}e[mnrs]? [A-ZÄÖÜ]")  # Neue Nachrichten
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
 # A letter with a meaning of its own: G 1/2", Plan B, Size: M, L, (B × H). In other languages, single letters are words.
@@ -136,7 +138,10 @@ def as_clause(
         is_german = primary_language(language) == "de"
         is_free = not is_german or _BEFORE_NOUN.match(translation)
         may_be_name = len(first) == 1 or not is_free or _DATE.match(translation) or not is_common(first.lower())
-        if not may_be_name or may_lower(first, language) or (is_german and _GERMAN_REQUEST.match(translation)):
+        may_be_small = not may_be_name or may_lower(first, language)
+        if is_german and (polite := _POLITE.match(translation) or _GERMAN_REQUEST.match(translation)):
+            may_be_small = polite.re is _GERMAN_REQUEST or not _ADDRESS.search(clause)
+        if may_be_small:
             translation = translation[0].lower() + translation[1:]
     mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""
     if mark and translation[-1:].isalnum():

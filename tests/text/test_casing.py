@@ -115,7 +115,12 @@ def test_first_words_of_labels_are_lowered(language: str, label: str, is_lowered
         ("Marie est venue.", "then Mary came,", "fr", "Marie est venue,"),
         ("Puis Marie est venue.", "then Mary came,", "fr", "puis Marie est venue,"),
         ("Die Polizei kam.", "the police came,", "de", "die Polizei kam,"),
-        ("Sie kam.", "she came,", "de", "Sie kam,"),  # "Sie" may be formal
+        ("Sie kam.", "she came,", "de", "sie kam,"),
+        ("Sie kamen.", "you came,", "de", "Sie kamen,"),
+        ("Ihre Datei kam.", "your file came,", "de", "Ihre Datei kam,"),
+        ("Ihre Datei kam.", "their file came,", "de", "ihre Datei kam,"),
+        ("Ihnen gehört es.", "vous l'avez,", "de", "Ihnen gehört es,"),
+        ("Könntest du kommen?", "could you come?", "de", "könntest du kommen?"),
         ("Tom kam.", "Tom came.", "de", "Tom kam."),
         ("Essen Sie.", "eat it.", "de", "essen Sie."),
         ("Essen kam.", "food came.", "de", "Essen kam."),
@@ -134,7 +139,7 @@ def test_first_words_of_labels_are_lowered(language: str, label: str, is_lowered
     ],
 )
 def test_clause(translation: str, clause: str, language: str, expected: str) -> None:
-    common = {"give", "i", "march", "essen", "neue"}.__contains__
+    common = {"give", "i", "march", "essen", "neue", "sie", "ihre", "ihnen"}.__contains__
     assert as_clause(translation, clause, language, False, common) == expected
     first = as_clause(translation, clause, language, is_first=True)
     assert first.lower() == expected.lower() and first[:1] == translation[:1]

@@ -26,7 +26,7 @@ def divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range
     """Return the parts of a quotation, a greeting, and `Weight: 4.5 kg`, otherwise [].
 
     The label is a phrase, a given name, or a number as in `Fig. 1: Map` and `Q1: Why?`. A greeting, such as `Dear
-    {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma.
+    {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma, but not before a German address.
     """
     if quoted := whole_quotation(sentence):
         sign = TextPart("'" if sentence[0] == "'" else '"', kept=True)
@@ -40,6 +40,8 @@ def divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range
         is_name = is_code or (mark == ": " and names.is_given_name(label.rstrip().title()))
         is_known = is_name or numbered or context.known_translation(label)
         if not is_known or any(begin < len(label) for begin, _ in kept):
+            continue
+        if mark == ", " and titles.begins_with_address(rest, context.source):
             continue
         colon = " :" if primary_language(context.target) == "fr" else ":"
         text = label.rstrip() + colon if is_name else label + mark[0]

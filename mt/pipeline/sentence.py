@@ -106,8 +106,11 @@ async def translate_sentence(
     once = [with_edits(one.text, [(*at, "") for at in ranges]) for one, ranges in zip(alternatives, twice, strict=True)]
     first = sentence.partition(" ")[0]
     greeting = context.known_translation(first) if titles.is_greeting(first) else None
+    label, _, rest = sentence.partition(", ")
+    salutation = context.known_translation(label) if titles.is_salutation(label, rest, context.source) else None
 
     def finished(text: str) -> str:
+        text = titles.write_salutation(text, salutation, len(label) / len(sentence)) if salutation else text
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
         text = names.write_names(sentence, text)
         text = titles.write_titles(variants[0].text, text, languages)

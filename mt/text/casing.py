@@ -10,7 +10,7 @@ from mt.text.alignment import Range, is_wide, ranges_between, with_edits
 from mt.text.clauses import may_lower
 from mt.text.names import is_given_name
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
-from mt.text.titles import titled_names
+from mt.text.titles import POLITE, titled_names
 from mt.text.word_tables import read_tables, read_words
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -22,8 +22,7 @@ _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most se
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_ME = re.compile(r"I\b(?!\.)")
-_DATE, _GERMAN_REQUEST = re.compile(r"\w+\.? \d"), re.compile(r"\w+(?:n Sie|st du)\b")  # March 3; Wählen Sie
-_POLITE = re.compile(r"(?:Sie|Ihnen|Ihre?[mnrs]?)\b")  # the German address, or she, they, her and their
+_DATE, _GERMAN_REQUEST = re.compile(r"\w+\.? \d"), re.compile(r"(?:Bitte )?\w+(?:n Sie|st du)\b")  # March 3
 _ADDRESS = re.compile(r"\b(?:you|yours?|yourself|yourselves|vous|votre|vos)\b", re.IGNORECASE)
 _BEFORE_NOUN = re.compile(r"[A-ZÄÖÜ][a-zäöüß]{2,}e[mnrs]? [A-ZÄÖÜ]")  # Neue Nachrichten
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
@@ -139,7 +138,7 @@ def as_clause(
         is_free = not is_german or _BEFORE_NOUN.match(translation)
         may_be_name = len(first) == 1 or not is_free or _DATE.match(translation) or not is_common(first.lower())
         may_be_small = not may_be_name or may_lower(first, language)
-        if is_german and (polite := _POLITE.match(translation) or _GERMAN_REQUEST.match(translation)):
+        if is_german and (polite := POLITE.match(translation) or _GERMAN_REQUEST.match(translation)):
             may_be_small = polite.re is _GERMAN_REQUEST or not _ADDRESS.search(clause)
         if may_be_small:
             translation = translation[0].lower() + translation[1:]

@@ -31,6 +31,7 @@ _DEGREE_WORD = rf"(?i:({'|'.join(sorted(_TABLES['degrees'], key=len, reverse=Tru
 _DEGREE = re.compile(rf"(?<!\w){_DEGREE_WORD}(?= )")
 _DEGREES_AND_NAME = re.compile(rf"(?<= )(?:{_DEGREE_WORD} )+(?:{_NAME})\Z")
 _TITLE_OF_DEGREE = re.compile(r"\b(?:M[rs]s?\.?|Monsieur|Madame|M\.|Mme) (?=(?:Dr|[Pp]rof))")
+POLITE = re.compile(r"(?:Sie|Ihnen|Ihre?[mnrs]?)\b")  # the German address, or she, they, her and their
 _BESIDE = 200  # number of characters beside a title that are examined
 _WIFE = re.compile(rf"(?i:(?:{'|'.join(_WORDS['of_wives'])})(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)")
 
@@ -107,7 +108,19 @@ def is_salutation(text: str, rest: str, language: str) -> bool:
     """Return whether a text before a comma is a salutation such as `Dear Mr {name}` or, before another, `liebe Oma`."""
     if not is_greeting(text.partition(" ")[0]):
         return False
-    return text.count(" ") > 1 or is_greeting(rest.partition(" ")[0]) or bool(last_name(text, language))
+    return " " in text or is_greeting(rest.partition(" ")[0]) or bool(last_name(text, language))
+
+
+def begins_with_address(text: str, language: str) -> bool:
+    """Return whether a text begins with a German address: at the beginning of a sentence, `Ihr` could be her."""
+    return primary_language(language) == "de" and POLITE.match(text) is not None
+
+
+def write_salutation(translation: str, salutation: str, share: float) -> str:
+    """Return a translation with this salutation before a comma: the one nearest to this `share` of the text."""
+    commas = [place for place, sign in enumerate(translation) if sign == ","]
+    place = min(commas, key=lambda place: abs(place - share * len(translation)), default=0)
+    return salutation + translation[place:] if place else translation
 
 
 @cache

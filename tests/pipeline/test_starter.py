@@ -179,6 +179,31 @@ def test_terms(starter: Translator, text: str, glossary: dict[str, str], expecte
     assert free is None or translation.confidence is None or translation.confidence < free + 0.15
 
 
+@pytest.mark.parametrize(
+    ("direction", "text", "expected"),
+    [
+        ("en-de", "Hello Anna, your file is ready.", "Hallo Anna, Ihre Datei "),  # ihre is their
+        ("en-de", "Hello Anna, they have arrived.", "Hallo Anna, sie "),  # Sie is you
+        ("en-de", "Hi Tom, could you send me your address?", "Hallo Tom, könntest "),
+        ("en-de", "Good morning, your room is ready.", "Guten Morgen, dein Zimmer "),
+        ("en-de", "Dear customers, the shop is closed today.", "Liebe Kundinnen und Kunden, "),
+        ("en-fr", "Dear all, the meeting starts at 10.", "Bonjour à tous, "),
+        ("de-en", "Hallo zusammen, hier ist der Bericht.", "Hi everyone, here is "),
+        # A German address at the beginning of a sentence could be she or her.
+        ("de-en", "Sehr geehrter Herr Meyer, Ihr Paket ist angekommen.", "Dear Mr Meyer, your package "),
+        ("de-en", "Liebe Frau Koch, Sie haben gewonnen.", "Dear Ms Koch, you "),
+        (
+            "de-fr",
+            "Sehr geehrte Damen und Herren, Ihre Bestellung wurde versandt.",
+            "Madame, Monsieur, votre commande ",
+        ),
+    ],
+)
+def test_salutations(starter: Translator, direction: str, text: str, expected: str) -> None:
+    source, target = direction.split("-")
+    assert starter.translate(text, source=source, target=target).text.startswith(expected)
+
+
 def test_polite_words_that_are_there_are_not_listed_as_omitted(starter: Translator) -> None:
     text = "Pouvez-vous me dire à quelle heure le train part, s'il vous plaît ?"
     (sentence,) = starter.translate(text, source="fr", target="de").sentences

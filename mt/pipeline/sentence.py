@@ -107,7 +107,8 @@ async def translate_sentence(
     first = sentence.partition(" ")[0]
     greeting = context.known_translation(first) if titles.is_greeting(first) else None
     label, _, rest = sentence.partition(", ")
-    salutation = context.known_translation(label) if titles.is_salutation(label, rest, context.source) else None
+    is_whole = titles.begins_with_address(rest, context.source) and titles.is_salutation(label, rest, context.source)
+    salutation = context.known_translation(label) if is_whole else None
 
     def finished(text: str) -> str:
         text = titles.write_salutation(text, salutation, len(label) / len(sentence)) if salutation else text

@@ -49,8 +49,14 @@ KINDS: dict[str, tuple[Callable[[str], bool], list[str], list[str]]] = {
     "code in a language with words without vowels": (lambda text: is_code(text, "cs"), [], ["krk"]),
     "salutation": (
         lambda text: is_salutation(text.partition(", ")[0], text.partition(", ")[2], "en"),
-        ["Dear Mr {name}, thank you.", "Hello %s, it is here.", "Dear Sir or Madam, thank you.", "Dear Mum, dear Dad"],
-        ["See %s, it is here.", "Dear Rainbow, it is here."],
+        [
+            "Dear Mr {name}, thank you.",
+            "Hello %s, it is here.",
+            "Dear Sir or Madam, thank you.",
+            "Dear Mum, dear Dad",
+            "Good morning, Tom.",
+        ],
+        ["See %s, it is here.", "Hello, it is here."],
     ),
     "placeholder": (
         is_placeholder,

@@ -42,6 +42,17 @@ VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 2**63, 1.5, float("inf"), [], {}, [[]], [None], [0] * 300, ["a"] * 1100),
     *({"": ""}, {"a": {"b": []}}, {"a": 1}, [["a"]] * 5, "a" * 101_000),
 )
+FULL: tuple[Any, ...] = (
+    *(
+        text * (99_000 // len(text))
+        for text in ("The dog. ", "dog ", "<b>a</b>", "&", "собака ", "\n", "a\u0301", "😀")
+    ),
+    *(["The dog sees the cat."] * 1000, [f"The dog sees cat {number}." for number in range(1000)], ["<p>dog"] * 1000),
+    *({f"dog {number}": "Hund" for number in range(999)}, [f"dog {number}" for number in range(999)]),
+    "".join(f"dog {number}\tHund {number}\n" for number in range(9000)),
+)
+"""Values that reach a limit of length or number."""
+FILE_BYTES = 9_900_000
 TYPES = (
     *("application/json", "application/x-www-form-urlencoded", "multipart/form-data", "multipart/form-data; boundary="),
     *("text/plain", "", "application/json; charset=utf-16", "application/x-www-form-urlencoded; charset=punycode"),
@@ -88,7 +99,7 @@ class RequestMutator:
     def _fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         for _ in range(self.random.choice((0, 1, 1, 2, 4))):
             name = self.random.choice([*fields, "q", "text", "target", "unknown"])
-            match self.random.randrange(6):
+            match self.random.randrange(7):
                 case 0:
                     fields.pop(name, None)
                 case 1:
@@ -101,6 +112,8 @@ class RequestMutator:
                     fields[name] = str(fields.get(name)) * self.random.choice((2, 30))
                 case 5:
                     fields |= self.random.choice(SEEDS)["fields"]
+                case 6:
+                    fields[name] = self.random.choice(FULL)
         return fields
 
     def _encoded(self, kind: str, fields: dict[str, Any], seed: dict[str, Any]) -> bytes:
@@ -110,6 +123,8 @@ class RequestMutator:
             return urlencode(fields, doseq=True, errors="replace").encode()
         parts = [(name, "", value) for name, value in fields.items()]
         name, content = seed.get("file", ("a.txt", "a"))
+        if content and self.random.random() < 0.03:
+            content *= FILE_BYTES // len(content)
         name = self.random.choice((name, name, name, "a" * 2000 + ".txt", "..\\..", "a.exe", "", "é\x00.md", '";a="'))
         parts += [("file", f'; filename="{name}"', content)] * self.random.choice((1, 1, 1, 0, 2, 12))
         heads = [f'--b\r\nContent-Disposition: form-data; name="{part}"{more}\r\n\r\n' for part, more, _ in parts]

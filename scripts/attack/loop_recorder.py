@@ -50,7 +50,8 @@ class Recorder:
             if phase == "start":
                 self.collection = time.thread_time()
             elif (used := time.thread_time() - self.collection) >= LIMIT_SECONDS:
-                self._write(used, f"collection of generation {info['generation']} in {threading.current_thread().name}")
+                name = f"collection of generation {info['generation']} in {threading.current_thread().name}"
+                self._write(used, f"{name} < {stack_of(sys._getframe().f_back)}")
 
         setattr(asyncio.events.Handle, "_run", measured)  # noqa: B010
         gc.callbacks.append(collected)  # in any thread: it keeps the interpreter lock

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from scripts.attack.loop_recorder import Recorder
 from scripts.attack.target import ServiceProcess
 from service.access.database import Database
 from tests.conftest import without_settings
@@ -17,6 +19,12 @@ from tests.service.app_thread import PATIENCE
 from tests.service.running import started
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def pytest_configure() -> None:
+    """Record the event loops of this process, too, if the variable RECORDED_LOOP names a file (loop_recorder.py)."""
+    if file := os.environ.get("RECORDED_LOOP"):
+        Recorder(Path(file)).install()
 
 
 def environment(settings: dict[str, str]) -> dict[str, str]:

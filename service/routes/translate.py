@@ -189,10 +189,11 @@ async def job_without_texts(
     if body.memory:
         await services.memories.check(caller.id, body.memory, source, target)
     joined = [stored, *(services.offered.terms.values() if body.glossary_id == OFFERED else ())]
-    count = sum(len(terms.glossary) for terms in joined) if body.glossary or body.do_not_translate else 0
+    own = (*body.glossary, *body.glossary.values(), *body.do_not_translate)
+    count = len(own) + sum(len(terms.glossary) for terms in joined) if own else 0
     terms, terms_of = await services.translations.threads.run(
         caller.id,
-        count * TEXT_COST,
+        count * TEXT_COST + sum(map(len, own)),
         lambda: (merged_terms(body, stored), terms_of_operator(body, target, services.offered)),
     )
     return Job(

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import lru_cache
 
 from mt.pipeline.results import SentenceReport
-from mt.text.terms import Terms
 from service.languages import TranslationRoute
 from service.translation.answers import moved_ranges
 from service.translation.jobs import Job
@@ -42,8 +41,7 @@ def first_options(job: Job, route: TranslationRoute) -> TranslateOptions:
     The first model leaves the source terms of the glossary untranslated, because the second model replaces them by
     their translations.
     """
-    terms = job.terms_from(route[0].source)
-    terms = Terms((), (*terms.untranslated, *(term for term, _ in terms.glossary)))
+    terms = job.terms_from(route[0].source).names
     options = plain_options(
         route[0], beam_size=job.beam_size, n_best=1, split_sentences=job.split_sentences, model=job.model
     )

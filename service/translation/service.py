@@ -285,7 +285,8 @@ class TranslationService:
         """
         source = options.direction.source
         pool = self._fleet.pool_for(options.direction, options.model)
-        effort = TERM_CHARACTERS * len(options.terms.glossary) + sum(KEY_COST + len(text.text) for text in texts)
+        terms = len(options.terms.glossary) + len(options.terms.untranslated)
+        effort = TERM_CHARACTERS * terms + sum(KEY_COST + len(text.text) for text in texts)
         version = pool.description.version.encode()
         keys = await self.threads.run(job.caller, effort, partial(keys_of, texts, version, options))
         by_key = dict(zip(keys, texts, strict=True))

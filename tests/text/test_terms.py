@@ -166,6 +166,12 @@ def test_the_error_lists_problems() -> None:
         Terms((("", "a"),) * 100)
 
 
+def test_a_term_that_is_too_long_is_not_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms, "normalise_text", None)
+    with pytest.raises(RequestError, match="accepted: at most"):
+        Terms((("a\u0301" * terms.LONGEST_TERM, "b"),))
+
+
 def test_terms_are_true_if_there_are_any_and_can_be_pickled() -> None:
     assert not Terms() and Terms(untranslated=("a",)) and Terms((("a", "b"), ("a", "b")))
     TERMS.find("A man.", "en")

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 import time
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +11,7 @@ import httpx
 import pytest
 from fastapi import Request
 
+import service.routes.translate as module
 from mt.text.formality import Formality
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, Overloaded, Unavailable
@@ -163,6 +165,22 @@ def test_model_options(
     (call,) = models.calls
     assert {name: getattr(call.options, name) for name in reaches} == reaches
     assert not call.texts[0].aligned
+
+
+def test_long_terms_are_checked_in_a_thread(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop took 450 ms for one term of 300,000 characters."""
+    threads, merged_terms = list[bool](), module.merged_terms
+
+    def recorded(*arguments: Any) -> Terms:
+        threads.append(threading.current_thread() is native._thread)
+        return merged_terms(*arguments)
+
+    monkeypatch.setattr(module, "merged_terms", recorded)
+    for terms in ({"glossary": {"cat": "Katze"}}, {"do_not_translate": [f"Rex {number}" for number in range(99)]}):
+        asked(native, q="One.", **terms)
+    long = {"q": "One.", "source": "en", "target": "de", "glossary": {"a\u0301" * 2000: "b"}}
+    assert native.client.post("/translate", json=long).status_code == 400
+    assert threads == [True, False, False]
 
 
 def test_a_glossary_that_is_kept_here(native: Application) -> None:

@@ -118,6 +118,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # the next part of an answer waits until the kernel has this one
         self._all.add(self)
         self._time_reading(self._all.seconds, self.transport.close)
 

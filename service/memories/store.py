@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import filterfalse
 from uuid import uuid4
+from xml.sax.saxutils import escape
 
 from mt.languages import Direction
 from mt.text.fuzzy_match import MAX_FUZZY_SCORE, MemoryMatch, similarity, words
@@ -33,7 +34,8 @@ SUGGESTIONS = "suggestions"  # name of the operator's memories of suggestions
 UNIT_BYTES = 250  # bytes of a unit in addition to its texts and to new rows of the index
 ROW_BYTES = 35  # bytes of a row of the index with one unit
 SLICE = 1000  # units that one transaction stores or reads; transactions of other callers run in between
-PART_BYTES = 131_072  # of units that one transaction reads: an answer to a slow reader holds them
+PART_BYTES = 65_536  # of units in TMX that one transaction reads: an answer to a slow reader holds them
+TMX_BYTES = 100  # of a unit in TMX besides its texts
 SLICE_ENTRIES = 10_000  # entries of the index that one transaction adds, in about 0.1 s
 ENTRY_CHARACTERS = 100  # characters of a unit take as long as an entry
 UNFINISHED_SECONDS = 3600.0  # from the last transaction of an interrupted upload to the deletion of its new memory
@@ -311,7 +313,7 @@ def read_units(connection: sqlite3.Connection, id: str, first: int) -> list[Memo
     query = "SELECT source, target FROM memory_units WHERE memory = ? AND number >= ? AND number < ? ORDER BY number"
     for row in connection.execute(query, (number, first, first + SLICE)):
         units.append(MemoryUnit(*row))
-        size += sum(len(text.encode()) for text in row)
+        size += TMX_BYTES + sum(len(escape(text).encode()) for text in row)
         if size >= PART_BYTES:
             break
     return units

@@ -18,7 +18,7 @@ from service.freed_memory import LongList
 from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.attachments import attachment
-from service.http.bodies import MULTIPART, BodyReader, uploaded_name
+from service.http.bodies import MULTIPART, BodyReader, uploaded_content, uploaded_name
 from service.http.fields import FileField, LanguageField, TextField
 from service.memories.store import SMALL_FILE, Memory, MemoryStore
 from service.memories.units import MemoryUnit, unit_problem
@@ -82,7 +82,7 @@ async def put(
     if PurePath(name).suffix.lower() not in UNIT_SUFFIXES:
         raise InvalidRequest.listing(f"the file format is not supported; accepted: {', '.join(UNIT_SUFFIXES)}")
     direction = glossary_direction(*services.translations.routes.resolve_supported(body.source, body.target))
-    file, wanted = (name, await body.file.read()), (body.name or PurePath(name).stem, direction)
+    file, wanted = (name, uploaded_content(body.file)), (body.name or PurePath(name).stem, direction)
     memory, skipped = await store_file(services, request, caller.id, file, wanted)
     return StoredMemory(**dict(MemoryInfo.model_validate(memory)), skipped=skipped)
 
@@ -140,13 +140,15 @@ def tmx_response(memory: Memory, memories: MemoryStore, owner: str) -> Streaming
 
 
 async def tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[bytes]:
-    """Yield a TMX file in parts, one for each list of units. Other requests are answered in between."""
+    """Yield a TMX file in parts, one for each list of units, as DocumentStore.parts does."""
     head, tail = write_tmx([], source, target)
     yield head.encode()
     async for listed in units:
         part = "".join(islice(write_tmx(listed, source, target), 1, 1 + len(listed))).encode()
-        del listed  # a slow reader has only the part in memory, in UTF-8
+        del listed
         yield part
+        del part
+        yield b""
         await asyncio.sleep(0)  # sending does not wait for a client that reads fast
     yield tail.encode()
 

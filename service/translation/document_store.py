@@ -80,7 +80,11 @@ class DocumentStore:
         return document
 
     async def parts(self, document: StoredDocument) -> AsyncIterator[bytes]:
-        """Yield the content of a document in parts of PART_BYTES. Raises: NotFound if it is deleted meanwhile."""
+        """Yield the content of a document in parts of PART_BYTES. Raises: NotFound if it is deleted meanwhile.
+
+        After each part comes b"", whose sending waits until the client has read the part: while it is slow, no other
+        part is in memory.
+        """
         for begin in range(0, document.size, PART_BYTES):
 
             def read(connection: sqlite3.Connection, begin: int = begin) -> bytes:
@@ -92,6 +96,7 @@ class DocumentStore:
                     return blob.read(PART_BYTES)
 
             yield await self._database.read(read)
+            yield b""
 
 
 def read_document(connection: sqlite3.Connection, id: str, digest: bytes) -> StoredDocument | None:

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,7 +15,7 @@ from mt.data.translation_memory import read_tab_separated, write_tmx
 from mt.errors import DataError
 from mt.languages import Direction
 from service.access.control import SUGGESTIONS_PER_DAY
-from service.memories.store import OPERATOR, SMALL_FILE, UPLOADS, MemoryLimits
+from service.memories.store import OPERATOR, PART_BYTES, SMALL_FILE, UPLOADS, MemoryLimits, read_units
 from service.memories.units import MemoryUnit
 from service.routes.memories import tmx_parts
 from tests.service.application import Application
@@ -185,8 +186,17 @@ async def test_a_large_export_is_written_in_parts() -> None:
         yield units[200:]
 
     written = [part async for part in tmx_parts(pages(), "en", "de")]
-    assert len(written) == 4
+    assert len(written) == 6 and written[2] == written[4] == b""  # see DocumentStore.parts
     assert b"".join(written).decode() == "".join(write_tmx(units, "en", "de"))
+
+
+@pytest.mark.parametrize("texts", ["&" * 3000, ""])
+def test_a_part_of_an_export_is_small_in_tmx(native: Application, texts: str) -> None:
+    """Texts grow in TMX, where `&` has five bytes, and each unit has tags."""
+    id = put(native, "a.tsv", "".join(f"{number}{texts}\t{texts}a\n" for number in range(1500)))["id"]
+    units = native.database.run_sync(partial(read_units, id=id, first=0))
+    size = len("".join(write_tmx(units, "en", "de")))
+    assert PART_BYTES / 2 < size < PART_BYTES + 10 * len(texts) + 1000
 
 
 def test_a_file_is_translated_with_a_memory(native: Application, memory: str) -> None:

@@ -42,7 +42,7 @@ class LongList(list[T]):
 
     def __del__(self) -> None:
         if len(self) > PIECE:
-            Thread(target=_free, args=(self[:],), daemon=True).start()
+            Thread(target=_free, args=(self,), daemon=True).start()  # a copy would touch each item
 
 
 def _free(items: list[Any]) -> None:

@@ -50,6 +50,7 @@ from service.logs import open_logs
 from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
+from service.routes.page import files
 from service.settings import Settings, SettingsError, load_settings, option, variable
 from service.signals import SignalHandlers
 from service.workers.fleet import Fleet
@@ -178,7 +179,6 @@ async def serve(settings: Settings) -> None:
             server = HttpServer(config)
             signals.serve(fleet, server.stop)
             await preparing
-            await anyio.sleep(0)  # loads anyio's modules, which would delay the first streamed answer
             accepts = min(ACCEPTS, limit // 4)  # each needs descriptors: its own and those of connections to be closed
             await server.serve(sockets=[listener, *(listener.dup() for _ in range(1, accepts))])
         stats = fleet.stats()  # with the last heartbeats of the workers
@@ -198,7 +198,9 @@ def check_page_memories(settings: Settings, database: Database) -> None:
 
 
 def load_tables() -> None:
-    """Load the names of languages and the tables of characters, which would delay the first requests by a second."""
+    """Load what would delay the first requests by a second: names of languages, tables of characters, the page."""
+    anyio.run(anyio.sleep, 0)  # loads anyio's modules, which send the streamed answers
+    files()
     language_name("en")
     normalise_text("e\u0301")
 

@@ -5,6 +5,8 @@ import gc
 import os
 import subprocess
 import sys
+import time
+import tracemalloc
 import weakref
 from collections.abc import Iterator
 from typing import cast
@@ -13,7 +15,7 @@ import pytest
 
 from service.access.api_keys import make_key
 from service.errors import CannotTranslate, NotServing, Overloaded, ReloadRefused, Unavailable
-from service.freed_memory import COLLECT_BYTES, RequestGarbage
+from service.freed_memory import COLLECT_BYTES, LongList, RequestGarbage
 from service.http.admission import RequestGate, WorkKind, WorkLimit
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
@@ -296,6 +298,22 @@ async def is_collected(sizes: list[int]) -> bool:
         garbage.add(size)
     await asyncio.sleep(0.01)
     return cycle() is None
+
+
+def test_a_long_list_is_freed_without_a_copy() -> None:
+    """A copy would touch each item, which took the event loop 10 ms."""
+    node = Node()
+    items, freed = LongList([node, *range(100_000)]), weakref.ref(node)
+    del node
+    tracemalloc.start()
+    del items
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100_000
+    deadline = time.monotonic() + 60
+    while freed() is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 async def test_garbage_of_large_requests_is_collected() -> None:

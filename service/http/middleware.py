@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from contextlib import ExitStack
-from functools import lru_cache
 from ipaddress import ip_address
 from secrets import token_hex
 
@@ -37,7 +36,7 @@ from service.errors import (
 from service.fair_semaphore import FairSemaphore
 from service.freed_memory import RequestGarbage
 from service.http.admission import RequestGate
-from service.http.bodies import check_fields
+from service.http.bodies import CHUNK, check_fields
 from service.http.problems import error_response, path_of, speaks_deepl
 from service.logs import RequestRecord, current_record, start_record
 from service.metrics import METHODS, Metrics
@@ -190,7 +189,9 @@ class RequestGateMiddleware:
             starts, address = self._probe_starts if path in HEALTH else self._starts, current_record().caller
             await starts.acquire(address)
             asyncio.get_running_loop().call_soon(starts.release, address)
-            scope["state"]["body"] = body  # a copy of 10 MB would take the event loop some milliseconds
+            query = scope["query_string"]
+            scope["state"] |= {"body": body, "query": query}  # not a copy of the body, which would take long
+            inner["query_string"] = query if len(query) < CHUNK else b""  # FastAPI parses it on the event loop
             with ExitStack() as work:
                 if path not in UNCOUNTED and not path.startswith("/web/"):
                     work.enter_context(self.gate.entered())
@@ -276,7 +277,6 @@ def merge_slashes(scope: Scope) -> None:
         scope["path"] = scope.get("root_path", "") + "/" + "/".join(filter(None, path.split("/")))
 
 
-@lru_cache(1024)
 def is_address(name: str) -> bool:
     """Return whether a Host header has no name, localhost or an IP address. A DNS rebinding attack sends a name."""
     try:

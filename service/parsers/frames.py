@@ -2,24 +2,27 @@
 
 The service pickles its requests. A parser answers in JSON, and nothing that it sends is unpickled: a library in the
 process may have been taken over by the document that it reads. Long lists are sent in parts; parsing a part takes a
-millisecond or two, and the service does other work between the parts.
+millisecond or two, and the service does other work between the parts. Files are sent as they are, without a copy.
 
 The types of messages are not in process.py: pickle finds a type by its module, and a process runs process.py as
 `__main__`.
 """
 
+import asyncio
 import io
 import json
 import pickle
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from service.freed_memory import LongList
 
 PART = 500  # items in a part
 PART_CHARACTERS = 50_000  # characters after which a part ends
+LONG_PART = 200_000  # bytes; a thread parses a longer part, which has one long item
 
 
 class Status(StrEnum):
@@ -64,21 +67,25 @@ class ParserLimits:
 
 
 def dump(arguments: tuple[Any, ...]) -> Iterator[bytes]:
-    """Pickle the arguments of a request and yield the parts. Only a list at the end is divided."""
-    *plain, last = arguments
-    listed = isinstance(last, list)
-    yield pickle.dumps(arguments if not listed else (*plain, []), pickle.HIGHEST_PROTOCOL)
-    for begin in range(0, len(last) if listed else 0, PART):
-        yield pickle.dumps(last[begin : begin + PART], pickle.HIGHEST_PROTOCOL)
+    """Pickle the arguments of a request and yield the parts: files as they are, and a list at the end in pieces."""
+    files = [place for place, argument in enumerate(arguments) if isinstance(argument, bytes | bytearray)]
+    items = arguments[-1] if isinstance(arguments[-1], list) else []
+    plain = [len(argument) if place in files else argument for place, argument in enumerate(arguments)]
+    yield pickle.dumps((files, [*plain[:-1], []] if items else plain), pickle.HIGHEST_PROTOCOL)
+    yield from (arguments[place] for place in files)
+    for begin in range(0, len(items), PART):
+        yield pickle.dumps(items[begin : begin + PART], pickle.HIGHEST_PROTOCOL)
 
 
-def load(data: bytes | bytearray) -> tuple[Any, ...]:
+def load(data: bytes) -> list[Any]:
     """Unpickle the arguments of a request. Only a parser process calls this function."""
     file = io.BytesIO(data)
-    arguments: tuple[Any, ...] = pickle.load(file)
+    files, arguments = pickle.load(file)
+    for place in files:
+        arguments[place] = file.read(arguments[place])
     while file.tell() < len(data):
         arguments[-1].extend(pickle.load(file))
-    return arguments
+    return list(arguments)
 
 
 def dump_outcome(outcome: Outcome) -> Iterator[bytes]:
@@ -116,12 +123,18 @@ async def load_outcome(read: Callable[[], Awaitable[bytearray]], decode: Callabl
     elif kind == "list":
         content = LongList()
         while part := await read():
-            content += map(decode, json.loads(part))
+            items = partial(_items, part, decode)
+            content += await asyncio.to_thread(items) if len(part) > LONG_PART else items()
     return Outcome(Status(status), content, bool(last))
 
 
+def _items(part: bytearray, decode: Callable[[Any], Any]) -> list[Any]:
+    return [decode(item) for item in json.loads(part)]
+
+
 def _json(value: Any) -> bytes:
-    return json.dumps(value, default=_plain, separators=(",", ":")).encode()
+    text = json.dumps(value, ensure_ascii=False, default=_plain, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")  # as json.loads decodes it; escapes would take four times as long
 
 
 def _plain(value: Any) -> Any:

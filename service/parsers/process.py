@@ -12,6 +12,7 @@ import resource
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ FREED_BYTES = 4 << 20  # a process that uses more than this after an operation r
 KEPT_BYTES = 100 << 20  # a process that grew by more ends after the operation, because its memory is fragmented
 
 
-def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
+def run(operation: str, arguments: Sequence[Any]) -> Outcome:
     """Run the operation with this name, and return its outcome. Errors of the operation become outcomes, too."""
     try:
         return Outcome(Status.DONE, OPERATIONS[operation](*arguments))
@@ -77,7 +78,7 @@ def main(descriptor: int) -> None:
         operation, *arguments = load(connection.recv_bytes())
         allowed = int(time.process_time()) + 1 + limits.cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
-        outcome = run(operation, tuple(arguments))
+        outcome = run(operation, arguments)
         last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > kept
         send(connection, Outcome(outcome.status, outcome.content, last))
         if last:

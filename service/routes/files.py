@@ -14,7 +14,7 @@ from mt.text.documents import SUFFIXES, translated_name
 from service.errors import InvalidRequest, well_formed
 from service.http.admission import while_connected
 from service.http.attachments import attachment
-from service.http.bodies import MULTIPART, BodyReader, uploaded_name
+from service.http.bodies import MULTIPART, BodyReader, uploaded_content, uploaded_name
 from service.memories.units import clean_unit, unit_problem
 from service.routes.access import AddressAdmission, CallerDependency
 from service.routes.translate import job_without_texts
@@ -56,7 +56,7 @@ async def translate_file(
         raise InvalidRequest.listing(*problems)
     job = await job_without_texts(body, body.target, caller, services)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
-    content = await body.file.read()
+    content = uploaded_content(body.file)
     opened = await while_connected(request, translations.documents.open(job, name, content, columns, body.encoding))
     async with services.access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))

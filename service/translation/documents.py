@@ -12,10 +12,9 @@ from mt.pipeline.results import SentenceTranslation
 from mt.scoring.confidence import DOUBTFUL
 from mt.text.alignment import split_ranges, without_objects
 from mt.text.documents import DocumentOptions
-from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded
 from service.freed_memory import LongList
-from service.parsers.operations import read_document, write_document
+from service.parsers.operations import PackedSegment, pack, read_document, write_document
 from service.parsers.pool import ParserPool
 from service.translation.answers import alignment_of, untranslated_answer
 from service.translation.coroutines import WorkThreads, gather_or_raise, when_admitted
@@ -115,13 +114,13 @@ class DocumentTranslator:
             )
         pieces = (answer for number in sorted(progress.done) for answer in progress.done.pop(number))
 
-        def collect() -> tuple[list[TranslatedSegment], DocumentTranslation]:
+        def collect() -> tuple[list[PackedSegment], DocumentTranslation]:
             answers = LongList(_joined(parts, list(islice(pieces, len(parts)))) for parts in map(_cut, opened.segments))
             pairs = zip(opened.segments, answers, strict=True)
             sentences = LongList(pair for segment, answer in pairs for pair in sentence_pairs(segment.text, answer))
             translated = LongList(sentence for answer in answers for sentence in answer.sentences)
             about = DocumentTranslation(b"", source, sentences, len(translated), count_doubtful(translated))
-            return LongList(TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers), about
+            return LongList(pack(answer.text, alignment_of(answer)) for answer in answers), about
 
         segments, about = await self._threads.run(caller, opened.characters, collect)
         file = opened.name, opened.content, opened.options

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar, TypeVarTuple, Unpack, cast
 
-from mt.text.markup import TranslatedSegment
-from service.parsers.operations import read_markup, write_markup
+from service.parsers.operations import PackedSegment, pack, read_markup, write_markup
 from service.parsers.pool import ParserPool
 from service.parsers.process import run
 from service.translation.answers import alignment_of, text_of_rank
@@ -44,11 +43,9 @@ class MarkupTranslator:
         """
         counts = [1 + max((len(answer.alternatives) for answer in group), default=0) for _, group in texts]
 
-        def collect() -> list[TranslatedSegment]:
+        def collect() -> list[PackedSegment]:
             return [
-                TranslatedSegment(answer.text, alignment_of(answer))
-                if rank == 0
-                else TranslatedSegment(text_of_rank(answer, rank))
+                pack(text_of_rank(answer, rank), alignment_of(answer) if rank == 0 else ())
                 for count, (_, group) in zip(counts, texts, strict=True)
                 for rank in range(count)
                 for answer in group

@@ -14,7 +14,7 @@ from mt.text.documents import translated_name
 from service.errors import InvalidRequest, NotReady, shorten
 from service.http.admission import while_connected
 from service.http.attachments import attachment
-from service.http.bodies import JSON, MULTIPART, URLENCODED, BodyReader, uploaded_name
+from service.http.bodies import JSON, MULTIPART, URLENCODED, BodyReader, uploaded_content, uploaded_name
 from service.http.fields import FileField, OptionalText, TextField
 from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import Body, CommonFields
@@ -69,7 +69,7 @@ async def upload(
 ) -> DocumentHandle:
     """Upload a file and begin to translate it."""
     check_options(body)
-    name, content = await read_upload(body)
+    name, content = read_upload(body)
     job = await job_without_texts(body, caller, services)
     opened = await while_connected(request, services.translations.documents.open(job, name, content))
     async with services.access.charged(caller, opened.characters):
@@ -125,12 +125,12 @@ async def until_sent(
         await asyncio.shield(on_sent())
 
 
-async def read_upload(body: DocumentBody) -> tuple[str, bytes]:
+def read_upload(body: DocumentBody) -> tuple[str, bytes]:
     """Return the name and the content of the uploaded file.
 
     Raises: InvalidRequest if its name, content or `output_format` is not accepted.
     """
-    content = await body.file.read()
+    content = uploaded_content(body.file)
     name = uploaded_name(body.file, body.filename)
     if not name or not content:
         raise InvalidRequest.listing("file must have a name and not be empty")

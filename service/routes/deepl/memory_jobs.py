@@ -4,7 +4,7 @@ The client creates an import job, uploads the file to the address that the answe
 export job states the address of its file. These addresses need no key: nobody can guess them.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
@@ -165,7 +165,7 @@ async def get_job(job_id: str, caller: CallerDependency, request: Request, servi
 async def upload_file(job_id: str, request: Request, services: ServicesDependency) -> Response:
     """Upload the file of an import job. If the file cannot be imported, the job states why."""
     job = await job_of_file(services, job_id, is_import=True)
-    content = bytes(body_of(request))
+    content = cast(bytes, body_of(request))  # a copy of 10 MB would take the event loop 5 ms
     if len(content) != job.size:
         raise InvalidRequest.listing(f"the file has {len(content)} bytes, but its job states {job.size}")
     async with job.uploading:  # a client that has seen no answer uploads again, perhaps while the first upload is read

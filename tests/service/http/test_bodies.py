@@ -1,12 +1,14 @@
 """Bounds of request bodies before and while they are parsed; the header that names a download."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
+import service.http.bodies as bodies
 from service.errors import InvalidRequest
 from service.http.attachments import attachment
 from service.http.bodies import CHUNK, check_fields, parse_body, read_fields, read_form
@@ -19,8 +21,8 @@ URLENCODED = "application/x-www-form-urlencoded"
 
 def request(content_type: str, body: bytes, query: bytes = b"") -> Request:
     headers = [(b"content-type", content_type.encode())]
-    scope = {"type": "http", "method": "POST", "headers": headers, "query_string": query}
-    return Request({**scope, "state": {"body": bytearray(body)}})
+    scope = {"type": "http", "method": "POST", "headers": headers}
+    return Request({**scope, "state": {"body": bytearray(body), "query": query}})
 
 
 def fields(content_type: str, body: bytes, query: bytes = b"") -> dict[str, Any]:
@@ -35,6 +37,27 @@ def test_fields_of_forms_and_queries() -> None:
     assert fields(URLENCODED, "q=a+b&q=%C3%A4&q=ä&e=".encode()) == {"q": ["a b", "ä", "ä"], "e": ""}
     assert fields(FORM, part("q", "ä") + part("q", "b") + b"--b--\r\n", b"q=c&x=1") == {"q": ["ä", "b"], "x": "1"}
     assert fields("", b"", b"q=a") == {"q": "a"}
+
+
+def test_a_long_query_is_parsed_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop took 5 ms for 64 KB."""
+    threads, pairs = list[bool](), bodies._pairs
+
+    def recorded(query: bytes | bytearray) -> list[tuple[str, str]]:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return pairs(query)
+
+    monkeypatch.setattr(bodies, "_pairs", recorded)
+    assert fields("", b"", b"q=" + b"%41" * CHUNK) == {"q": "A" * CHUNK}
+    assert fields("", b"", b"q=%41") == {"q": "A"}
+    assert threads == [False, True]
+
+
+def test_the_content_of_an_uploaded_file_is_not_copied() -> None:
+    body = part("file", "a" * 100_000, '; filename="a.txt"') + b"--b--\r\n"
+    file = fields(FORM, body)["file"]
+    assert bodies.uploaded_content(file) == b"a" * 100_000
+    assert bodies.uploaded_content(file) is bodies.uploaded_content(file)
 
 
 @pytest.mark.parametrize("kind", [FORM, URLENCODED])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tracemalloc
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,8 @@ from service.access.database import Database
 from service.app import ROUTERS, create_app
 from service.errors import HEAD_BYTES, Overloaded, ServiceError, TooManyRequests
 from service.http.admission import RequestGate, WorkKind, WorkLimit
-from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestGateMiddleware, RequestLogMiddleware
+from service.http.bodies import CHUNK
+from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestGateMiddleware, RequestLogMiddleware, is_address
 from service.metrics import Metrics
 from service.routes import access
 from service.settings import Settings
@@ -62,6 +64,32 @@ async def ask(settings: dict[str, Any], method: str, path: str, **headers: str) 
 )
 async def test_hosts_by_which_the_service_may_be_addressed(settings: dict[str, Any], host: str, status: int) -> None:
     assert (await ask(settings, "GET", "/livez", Host=host)).status_code == status
+
+
+def test_hosts_are_not_kept() -> None:
+    tracemalloc.start()
+    for number in range(50):
+        assert not is_address(f"{number}{'a' * 60_000}")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 200_000
+
+
+async def test_a_long_query_is_kept_from_fastapi() -> None:
+    """FastAPI would parse it on the event loop."""
+    seen = list[tuple[int, int]]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append((len(scope["query_string"]), len(scope["state"]["query"])))
+        await Response("")(scope, receive, send)
+
+    async def empty() -> Message:
+        return part(b"")
+
+    gated = RequestGateMiddleware(app, Settings(model="m"), RequestGate())
+    for size in (CHUNK - 1, CHUNK):
+        await gated(scope("/translate", []) | {"query_string": b"a" * size}, empty, Sent())
+    assert seen == [(CHUNK - 1, CHUNK - 1), (0, CHUNK)]
 
 
 PUBLIC: dict[str, Any] = {"host": "0.0.0.0"}

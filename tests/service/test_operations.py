@@ -302,14 +302,14 @@ async def is_collected(sizes: list[int]) -> bool:
 
 def test_a_long_list_is_freed_without_a_copy() -> None:
     """A copy would touch each item, which took the event loop 10 ms."""
-    node = Node()
-    items, freed = LongList([node, *range(100_000)]), weakref.ref(node)
-    del node
+    item = set[int]()
+    items, freed = LongList([item, *range(100_000)]), weakref.ref(item)
+    del item
     tracemalloc.start()
     del items
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 100_000
+    assert peak < 700_000  # of the 800,000 bytes of a copy; the list itself shrinks by halves
     deadline = time.monotonic() + 60
     while freed() is not None:
         assert time.monotonic() < deadline

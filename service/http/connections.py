@@ -26,8 +26,8 @@ BACKLOG = 1024  # connections that wait in the kernel to be accepted
 ACCEPTS = 16  # connections accepted in an iteration of the event loop; libuv accepts one for each listening socket
 SEND_BYTES = 131_072  # limit for an answer in the kernel's buffers; the default of the kernel is 4 MB
 NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel discard unsent bytes
-MAX_HEADERS = 256  # headers of a request; the time to parse a head grows with their number
-MAX_CHUNKS = 20_000  # pieces in which a body arrives; the time to parse a body grows with their number
+PIECE_BYTES = 64  # a header, or a piece of a body, costs the event loop as much as so many bytes
+MAX_LACK = 256 * PIECE_BYTES  # bytes by which the headers, trailers and pieces of a client may be shorter than that
 MAX_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
 OTHER_FILES = 64  # files that are open beside the connections: of workers, parsers, the database and ACCEPTS
 FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a half-closed connection is closed
@@ -109,9 +109,9 @@ class Connection(HttpToolsProtocol):
         self._all = connections
         self._read_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._head_bytes = 0  # bytes that have arrived since the last head or message ended
+        self._head_bytes = 0  # bytes that have arrived since the last head, piece of a body, or message ended
         self._in_head = True  # whether the head of the next request is not complete
-        self._chunks = 0  # pieces of the body that have arrived
+        self._lack = 0  # bytes by which headers and pieces were shorter than PIECE_BYTES since the last answer
         self._running: RequestResponseCycle | None = None  # request that is being answered, or was the last one
         self._refusal: ServiceError | None = None  # error of the request that is being parsed
         self._disconnection = Disconnection()
@@ -127,6 +127,7 @@ class Connection(HttpToolsProtocol):
         if self._refusal:
             return
         self._head_bytes += len(data)
+        self._lack = max(0, self._lack - PIECE_BYTES)  # a piece that arrives alone may be short
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -135,7 +136,7 @@ class Connection(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse(self._refusal or InvalidRequest.listing("the request is not valid HTTP"))
             return
-        if self._in_head and self._head_bytes > HEAD_BYTES:
+        if self._head_bytes > HEAD_BYTES:  # of a head or of trailers
             self._refuse(HeadTooLarge())
 
     def eof_received(self) -> bool:  # type: ignore[override]
@@ -160,9 +161,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if len(self.headers) >= MAX_HEADERS:
-            self._refusal = HeadTooLarge(f"Invalid request: there are more than {MAX_HEADERS} headers")
-            raise self._refusal
+        self._count_piece(len(name) + len(value) if self._in_head else 0)
         if self._in_head:  # not a trailer
             super().on_header(name, value)
 
@@ -172,18 +171,25 @@ class Connection(HttpToolsProtocol):
         if len(self.url) >= HEAD_BYTES:  # httptools cannot divide it into its parts
             self._refusal = HeadTooLarge()
             raise self._refusal
-        self._in_head, self._head_bytes, self._chunks = False, 0, 0
+        self._in_head, self._head_bytes = False, 0
         self._all.waiting.pop(self, None)
         self._stop_read_timer()
         self.scope["state"]["disconnection"] = self._disconnection
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._chunks += 1
-        if self._chunks > MAX_CHUNKS:
-            self._refusal = InvalidRequest.listing(f"the body has more than {MAX_CHUNKS} chunks")
-            raise self._refusal
+        self._head_bytes = 0
+        self._count_piece(len(body))
         super().on_body(body)
+
+    def _count_piece(self, size: int) -> None:
+        """Count a header, a trailer or a piece of the body. Refuse a request that has too many short ones."""
+        self._lack = max(0, self._lack + PIECE_BYTES - size)
+        if self._lack > MAX_LACK:
+            problem = f"more than {MAX_LACK // PIECE_BYTES} headers or chunks of less than {PIECE_BYTES} bytes"
+            in_head = HeadTooLarge(f"Invalid request: {problem}")
+            self._refusal = in_head if self._in_head else InvalidRequest.listing(problem)
+            raise self._refusal
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
@@ -196,7 +202,7 @@ class Connection(HttpToolsProtocol):
             self._wait_for_head()
 
     def on_response_complete(self) -> None:
-        more_body = self.cycle.more_body
+        self._lack, more_body = 0, self.cycle.more_body
         super().on_response_complete()
         self._watch_writing()
         if not more_body and not self.pipeline and self.cycle.response_complete:

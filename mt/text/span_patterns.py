@@ -32,7 +32,7 @@ _ADDRESS = (
     r"|(?<=\]\()[^\s()<>]++(?=\))"  # of a link: [text](page)
 )
 # A backtick between a space and a letter begins a code span and cannot end one.
-_CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
+_CODE_SPAN = r"(?P<tick>`{1,3})(?![^<>`\n]{1,300} <[^<>`\s]{1,500}>`__?(?!\w))[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
 _FIELD_OF_FORM = filled("|".join(_TABLES["fields"]), _TABLES)
 _TEMPLATE = (
     rf"{_CODE_SPAN}|(?<![\w*])\*(?:true|false|null)\*(?![\w*])|~~(?=\S)[^~\n]{{1,100}}(?<=\S)~~"

@@ -63,6 +63,7 @@ def test_tags(marked: str) -> None:
         ("a ⟨'''⟩big⟨'''⟩ and ⟨''⟩old⟨''⟩ dog", True),
         ("a ⟨\\emph{⟩big⟨}⟩ ⟨\\section*{⟩old⟨}⟩ \\input{dog}", True),
         ("⟨[⟩the *old* dog⟨][1]⟩ ⟨[⟩a dog⟨][]⟩ [b][x] ⟨[[Dog|⟩a dog⟨]]⟩ [[Dog]]", True),
+        ("Read ⟨`⟩the old guide⟨ <https://a.org>`_⟩ or ⟨`⟩it⟨ <b>`__⟩, not :ref:`it <b>`, `it`_ and `<b>`.", True),
         ("⟨_⟩very old⟨_⟩ and ⟨__⟩very big⟨__⟩", True),
         ("a ⟨_⟩very⟨_⟩ big x_id_ of", True),
         ("It ⟨_⟩does⟨_⟩ so; the ⟨_⟩old⟨_⟩ file ⟨_⟩didn't⟨_⟩, ⟨_⟩no⟨_⟩.", True),

@@ -102,7 +102,12 @@ def label_tags(text: str) -> list[str] | None:
 def has_foreign_marks(text: str) -> bool:
     """Return whether a text has marks that models do not know from documentation, which has `*a*` and `[a](b)`."""
     return any(
-        mark["bbcode"] or mark["latex"] or mark["wiki"] or mark[0][0] == "'" or _EMPHASISED.match(mark[0])
+        mark["bbcode"]
+        or mark["latex"]
+        or mark["rst"]
+        or mark["wiki"]
+        or mark[0][0] == "'"
+        or _EMPHASISED.match(mark[0])
         for mark in _find_marks(text)
     )
 

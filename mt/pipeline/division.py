@@ -10,6 +10,7 @@ from mt.text import names, protect, titles
 from mt.text.alignment import Range, ranges_between
 from mt.text.phrases import MOST_CHARACTERS
 from mt.text.quotations import whole_quotation
+from mt.text.schedules import has_names
 from mt.text.segment import TextPart
 from mt.text.symbols import ONE_UNIT
 
@@ -17,8 +18,12 @@ _IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> \(|(?:\A|(?<=[^\W\d_]{3
 _ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
 _NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
-_PRODUCT = re.compile(  # Washing machine WM-700, 8 kg
-    rf"(?P<name>[^\W\d_][^\d,;:.()]*?) (?=\S*\d)[A-Z][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
+_LONGEST_SHORT = 3  # letters of the short names of months
+_CODE_IN_BRACKETS = re.compile(rf"[A-Z]{{2,4}}|[%€$£]|{ONE_UNIT}")
+_PRODUCT = re.compile(  # Washing machine WM-700, 8 kg, and Platform 9 and Speed limit 30 mph
+    r"(?P<name>[^\W\d_][^\d,;:.()]*?) (?:"
+    rf"(?=\S*\d)[A-Z][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
+    rf"|(?P<number>\d{{1,4}}[A-Za-z]?|\d+(?:[.,]\d+)? ?(?:{ONE_UNIT}|%)))"
 )
 
 
@@ -50,11 +55,12 @@ def divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range
 
 
 def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of `(red)`, `Cup (red/blue):` and `Cup X-5, 3 l`, whose words are phrases; otherwise []."""
+    """Return the parts of `(red)`, `Cup (red/blue):`, `Cup X-5, 3 l` and `Cup 5`, of phrases; otherwise []."""
     phrases, languages = context.phrases, (context.source, context.target)
     if not phrases or kept or len(sentence) > MOST_CHARACTERS:
         return []
-    if (product := _PRODUCT.fullmatch(sentence)) and phrases.translate(product["name"], *languages):
+    product = _PRODUCT.fullmatch(sentence)
+    if product and phrases.translate(product["name"], *languages) and _is_noun(product, context):
         return [TextPart(product["name"], kept=False), TextPart(sentence[product.end("name") :], kept=True)]
     if sentence[-2:] in ("or", "nd", "er", "et", "ou") and (item := _ITEM_OF_SENTENCE.fullmatch(sentence)):
         mark = ";" if primary_language(context.target) != "fr" else " ;"
@@ -63,12 +69,22 @@ def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ran
     words = _BETWEEN_WORDS.split(match["inner"]) if match else []
     if match and (before := match["before"]) and words[0][0].isupper() and not phrases.translate(before, *languages):
         return []  # may be a name: Saint-Denis (Réunion)
-    if not match or not all(phrases.translate(word, *languages) for word in words[::2]):
+    is_code = [number % 2 > 0 or _CODE_IN_BRACKETS.fullmatch(word) is not None for number, word in enumerate(words)]
+    if not match or not all(
+        code or phrases.translate(word, *languages) for word, code in zip(words, is_code, strict=True)
+    ):
         return []
-    inner = [TextPart(word, number % 2 > 0) for number, word in enumerate(words)]
+    inner = [TextPart(word, code) for word, code in zip(words, is_code, strict=True)]
     mark = " :" if match["mark"] and primary_language(context.target) == "fr" else match["mark"]
     before = [TextPart(match["before"], kept=False)] if match["before"] else []
     return [*before, TextPart(match["open"], kept=True), *inner, TextPart(f"){mark}", kept=True)]
+
+
+def _is_noun(product: re.Match[str], context: SentenceContext) -> bool:
+    """Return whether the words before a number alone have a capital in German, unlike `no 5`, and are no month."""
+    german = context.phrases.translate(product["name"].lower(), context.source, "de") if context.phrases else None
+    is_month = len(product["name"]) <= _LONGEST_SHORT or has_names(product["name"], context.source)
+    return not product["number"] or (german is not None and german[0].isupper() and not is_month)
 
 
 def divide_at_spans(sentence: str, kept: Sequence[Range]) -> list[TextPart]:

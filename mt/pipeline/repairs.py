@@ -114,7 +114,7 @@ async def decode_without_repetition(decoded: DecodedVariant, context: SentenceCo
 
 
 async def decode_without_losses(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
-    """Decode again, with more hypotheses, if the best translation lost a negation or a number, or has a new negation.
+    """Decode again, with more hypotheses, if the best translation lost or doubled a number, or lost or has a negation.
 
     Return the alternatives that have all of them, if the best of them is not much worse. Otherwise, lost numbers
     replace other words (mt.text.restoration).
@@ -124,7 +124,7 @@ async def decode_without_losses(decoded: DecodedVariant, context: SentenceContex
 
     def has_lost(text: str) -> bool:
         inverted = negation.is_lost(source, text, languages) or negation.is_lost(text, source, languages[::-1])
-        return inverted or bool(protect.lost_spans(numbers, text))
+        return inverted or bool(protect.lost_spans(numbers, text)) or protect.has_doubled_numbers(numbers, text)
 
     if not has_lost(decoded.best.text):
         return decoded

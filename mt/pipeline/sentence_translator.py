@@ -16,6 +16,7 @@ from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
 from mt.text.alignment import Link, Range, link_words
 from mt.text.casing import as_clause, begin_with_capital
+from mt.text.clock import is_english_time
 from mt.text.formality import banned_words, formalities_of, supports_formality
 from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.markup import strings
@@ -344,7 +345,8 @@ async def _restore_typography(
     An untranslated sentence becomes the original one. Line breaks, tabs and runs of spaces inside the sentence are
     inserted between the same words of the translations. `no_break_spaces` tells whether these get no-break spaces.
     """
-    if len(alternatives[0].pieces) < 2 and alternatives[0].text == normalised.text:  # untranslated, or a code
+    is_copy = len(alternatives[0].pieces) < 2 and alternatives[0].text == normalised.text  # untranslated, or a code
+    if is_copy and not is_english_time(sentence, context.source):
         return (replace(alternatives[0], text=sentence), *alternatives[1:])
     texts = [alternative.text for alternative in alternatives]
     breaks = [

@@ -11,7 +11,7 @@ from mt.text.word_tables import filled, read_tables
 
 _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
-_TIME_OF_12 = re.compile(r"(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?", re.IGNORECASE)
+_TIME_OF_12 = re.compile(r"(?i)(?:(?:\A| ?(?:[-–—]|to) ?)(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?){1,2}")
 _NOON = re.compile(
     r"(?:\A(?=12)|(?<=at )|(?<=by )|(?<=until )|(?<=till )|(?<=before )|(?<=after )|(?<=around )|(?<=from )"
     r"|(?<= is )|(?<=t's ))(?:12 |twelve )?noon\b(?! \w+s?\b(?<!\band)(?<!\bon)(?<!\bto))"
@@ -35,7 +35,7 @@ def read_times(text: NormalisedText, languages: tuple[str, str], kept: Sequence[
 
 
 def is_english_time(text: str, language: str) -> bool:
-    """Return whether a text is a time of 12 hours, such as `6 pm`, which other languages write otherwise."""
+    """Return whether a text is a time of 12 hours, or two as `6–8 pm`, which other languages write otherwise."""
     return primary_language(language) == "en" and _TIME_OF_12.fullmatch(text) is not None
 
 

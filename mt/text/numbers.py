@@ -43,10 +43,11 @@ _MONEY_FIRST = re.compile(  # $5, $3 million and €10–15, but not US$5, $5 US
     rf"(?<![\w{MONEY}])([$€£]) ?({_AMOUNT}(?: ?[-–—] ?\1?{_AMOUNT})?)( [MmBb]illi[^\W\d_]+)?"
     rf"(?!\w| ?(?:{ISO_4217}|[{MONEY}](?!\d)))"
 )
-_MONEY_LAST = re.compile(  # 5 €, 10–15 € and 3 million €
-    rf"(?<![\w.,:/{MONEY}–-])({_AMOUNT}(?: ?[-–—] ?{_AMOUNT})?)((?: [bmt]r?illion)?)[ \u00a0\u202f]?([$€£])"
+_MONEY_LAST = re.compile(  # 5 €, 10–15 €, 5 to 10 € and 3 million €
+    rf"(?<![\w.,:/{MONEY}–-])({_AMOUNT}(?:(?: ?[-–—] ?| to ){_AMOUNT})?)((?: [bmt]r?illion)?)[ \u00a0\u202f]?([$€£])"
     rf"(?![\w{MONEY}])"
 )
+_PERCENT = re.compile(rf"[ {GROUP_SPACES}]%(?<=\d.%)(?!\w)")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
 
@@ -273,7 +274,7 @@ def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept
 def _with_usual_signs(translation: str, language: str) -> str:
     """Write `5 €`, `5 Millionen Euro`, `5 millions d'euros` and `5 Go` in German and French, `€5` in English."""
     if language == "en":
-        translation = _MONEY_LAST.sub(r"\3\1\2", translation)
+        translation = _PERCENT.sub("%", _MONEY_LAST.sub(r"\3\1\2", translation))
         return _OCLOCK.sub(lambda time: time[1] if ":" in time[1] else f"{time[1]}:00", translation)
     if language == "fr":
         translation = _BYTES.sub(lambda unit: unit[0].replace("B", "o").replace("k", "K"), translation)

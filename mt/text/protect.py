@@ -162,6 +162,13 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
     ]
 
 
+def has_doubled_numbers(spans: Sequence[ProtectedSpan], translation: str) -> bool:
+    """Return whether a number of two digits or more occurs more often in a translation than in `spans`, all numbers."""
+    counts = Counter(key for key in map(span_key, spans) if len(key) > 1 and key.isdecimal())
+    found = Counter(span_key(one) for one in find_spans(translation)) if counts else counts
+    return any(found[key] > count for key, count in counts.items())
+
+
 def are_in_order(spans: Sequence[ProtectedSpan], translation: str) -> bool:
     """Return whether the placeholders, code and tags of a translation are in the order of `spans`.
 

@@ -117,6 +117,14 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         # a date alone, and the marks of the other language
         ("de-en", "31.12.2024", "2024-12-31"),
         ("en-de", "The price is 1.000,50 EUR.", r".* 1\.000,50 EUR\."),
+        # numbered labels, codes in brackets, numbers that the model doubled, and words in capitals that it copied
+        ("de-en", "Gleis 9", "Platform 9"),
+        ("en-de", "Unit Price (EUR)", r"Einzelpreis \(EUR\)"),
+        ("en-de", "Only 20 of the 200 guests came.", "(?!.*200.*200).*"),
+        ("en-de", "9 a.m. - 5 p.m.", "9:00 - 17:00"),
+        ("en-de", "INVOICE NO. 2023-0457", "RECHNUNGSNUMMER 2023-0457"),
+        ("de-en", "RECHNUNG NR. 4711", "INVOICE NUMBER 4711"),
+        ("en-fr", "20% off", ".*20 %"),
         # what stands around a text
         *(("en-de", text, ".Das Haus ist rot[.].") for text in ("_The house is red._", "(The house is red.)")),
         ("en-de", "~~The house is red.~~", r"~~Das Haus ist rot\.~~"),

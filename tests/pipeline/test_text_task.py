@@ -365,6 +365,10 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
         ("it is (old)", ["it is (old)"], "(alt)"),
         ("it is f(red)", ["it is f(red)"], "it is f(red)"),
         ("Weight X-5, 3 kg", [], "Gewicht X-5, 3 kg"),
+        ("Weight 5", [], "Gewicht 5"),
+        ("Weight 2.5 kg", [], "Gewicht 2,5 kg"),
+        ("Weight (kg)", [], "Gewicht (kg)"),
+        ("red 5", ["red 5"], "red 5"),  # no noun
     ],
 )
 def test_phrases_of_the_model_and_labels_need_no_search(text: str, asked: list[str], expected: str) -> None:

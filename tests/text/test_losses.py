@@ -9,7 +9,7 @@ from mt.text.alignment import Range
 from mt.text.names import lost_names
 from mt.text.negation import is_lost
 from mt.text.places import lost_places, postcodes
-from mt.text.protect import find_spans, lost_spans
+from mt.text.protect import find_spans, has_doubled_numbers, lost_spans
 from mt.text.quotations import lost_quotations
 from mt.text.schedules import lost_dates, lost_days, lost_ranges
 from mt.text.symbols import damaged_words, lost_symbols, unknown_signs, unknown_words
@@ -259,3 +259,9 @@ def test_nothing_is_lost_in_kept_ranges_and_in_copies() -> None:
     assert lost_quotations('Press "Save".', "Drücken.", [(0, 13)]) == []
     for source in ("3 µg/ml and ~ 5 mg", "12 V or 230 V", "5 - 10 kg", "My iPhone and EN 60335-1", "Il y a 1 500 km."):
         assert lost_symbols(source, source) == []
+
+
+def test_doubled_numbers() -> None:
+    spans = find_spans("20 of 200, 5, {x1}")
+    assert has_doubled_numbers(spans, "20 der 200, 200")
+    assert not any(has_doubled_numbers(spans, text) for text in ("20 der 200", "5, 5", "2.000, 2001", "{x1} {x1}"))

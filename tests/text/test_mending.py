@@ -124,6 +124,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en de", "US$5, $x, ¥5, $5m", "US$5, $x, ¥5, $5m"),
         ("en nl", "€5", "€5"),
         ("de en", "ab 5 €, 10–15 €, 2 Millionen €", "from ⟨5 €, 10–15 €, 2 million €→€5, €10–15, €2 million⟩"),
+        ("fr en", "20 %, 5 à 10 €", "⟨20 %→20%⟩, ⟨5 to 10 €→€5 to 10⟩"),
+        ("en de", "pH 7.4, the pH is 7.4", "pH ⟨7.4→7,4⟩, der pH ist ⟨7.4→7,4⟩"),
         ("de en", "5 €/kg, {n} €, 5 $US", "⟨5 €→€5⟩/kg, {n} €, 5 $US"),
         ("de en", "ab {preis} €", "from {preis} ⟨$→€⟩"),
         ("de en", "12 € or 13 $", "⟨13 $→$13⟩"),

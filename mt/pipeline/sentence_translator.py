@@ -43,7 +43,6 @@ from mt.tokenizer import SPACE_MARK
 
 FORMALITY_BEAMS = 8  # at least, in the second search; with 16, hardly more sentences get the requested formality
 _HANDICAP = 0.06  # of quality, in favour of the usual reading of Markdown, which models know from documentation
-_HANDICAP_OF_LABELS = 0.04  # in favour of the usual reading of <b>Save</b>
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ class SentenceTranslator:
         is_complete = strings.label_tags(usual.best.text) == tags and usual.best.text != part.text
         is_label = primary_language(self.context.source) != "de"  # in which all nouns have capitals
         is_misplaced = is_label and strings.label_tags(placed.best.text) != tags
-        is_better = not is_misplaced and placed.exceeds(usual, _HANDICAP_OF_LABELS)
+        is_better = not is_misplaced and placed.exceeds(usual, 0.0)
         return usual if is_complete and not is_better else placed
 
     async def _translate_bare(

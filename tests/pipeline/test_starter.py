@@ -137,6 +137,18 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         # postcodes and units
         ("de-en", "Wir fahren nach 10827 Berlin.", ".* to 10827 Berlin.*"),
         ("de-en", "Ein Tank mit 1,8 l", ".* 1.8 l"),
+        # tags at the translation of their words, which the attention of both layers finds
+        ("en-de", 'Please read our <a href="#">terms</a> before you sign.', r'.* unsere <a href="#">\w+</a>, bevor .*'),
+        ("en-de", "All children must wear a <i>helmet</i>.", r"Alle Kinder müssen einen <i>Helm</i> tragen\."),
+        ("en-de", "Please <b>do not</b> open the window.", r"Bitte öffnen Sie das Fenster <b>nicht</b>\."),
+        ("en-fr", 'Click <a href="/x">here</a> now.', r'Cliquez <a href="/x">ici</a> maintenant\.'),
+        ("en-fr", "Press <b>Enter</b> to continue.", r"Appuyez sur <b>\w+</b> pour continuer\."),
+        ("de-en", "Möchten Sie diese Datei <i>wirklich</i> löschen?", r"Do you <i>really</i> want .*"),
+        (
+            "en-de",
+            "You need <b>Java 8</b> or <b>later</b> to run this program.",
+            r".* <b>Java 8</b> oder <b>später</b>, .*",
+        ),
         # placeholders within words
         ("en-de", "The room costs {price}€/night including breakfast.", r".* kostet {price}€ pro Nacht, .*"),
         ("en-de", "You have to pay {total}€ today.", r"(Du musst|Sie müssen) heute {total}€ (be)?zahlen\."),

@@ -22,8 +22,6 @@ from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, 
 from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
 _REQUEST = re.compile(r"[a-zäöüß]{2}n \Z")
-_FUNCTION_WORDS = re.compile(r"(?i)\b(?:a[mnt]|and|aux?|auf|et|dans|f[oü]r|i[mn]s?|on|pour|sur|to|um|und|zu[mr]?|à)\b")
-_BEFORE_LABELS = re.compile(r"(?i)auf|et|pour|sur|to|um|und|zu")  # not `at night` for `abends`
 _ADDRESSED = re.compile(r"(?i)\b(?:you|vous|they|them|she|her|ils|elles?)\b")
 MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed by relative position, in linear time
 
@@ -185,22 +183,7 @@ class _Placement:
                 best = max(best, (total - lowest, j + 1 - start, start))
         good = [j for j in range(best[2], best[2] + best[1]) if weights[j] > 0] or [best[2], best[2] + best[1] - 1]
         first = good[0] + (len(good) > 1 and self._is_subject(mark, good[0]))
-        span = self._with_content(mark, range(first, good[-1] + 1), unused)
-        return best[0], self._within_quotes(mark, span)
-
-    def _with_content(self, mark: Mark, span: range, unused: set[int]) -> range:
-        """Return a span without the function words that begin it, which a mark without such words does not enclose.
-
-        If it has no other word, return the word with a capital beside it: `sur <b>Entrée</b>` for `<b>Enter</b>`.
-        """
-        right, target = self.units.right, self.units.target
-        words = [j for j in span if not _BEFORE_LABELS.fullmatch(target, right[j].begin, right[j].end)]
-        if words[:1] == [span.start] or _FUNCTION_WORDS.search(self.units.source, mark.begin, mark.end):
-            return span
-        if words:
-            return range(words[0], span.stop)
-        beside = [j for j in (span.start - 1, span.stop) if j > 0 and j in unused and target[right[j].begin].isupper()]
-        return range(beside[0], beside[0] + 1) if len(beside) == 1 else span
+        return best[0], self._within_quotes(mark, range(first, good[-1] + 1))
 
     def _is_subject(self, mark: Mark, unit: int) -> bool:
         """Return whether a target unit is that of a German request, as in `Lesen Sie <b>das Buch</b>`."""

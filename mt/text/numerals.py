@@ -50,7 +50,7 @@ def count_lost_values(source: str, translation: str, languages: tuple[str, str])
         lost = int(not written) + max(0, written - given)  # not €2.5 percent
     if values and {*_RUN.findall(translation)} <= {*_RUN.findall(source)}:  # a thousand thanks, which is no $10
         values = [value for value in values if value.scale >= 0 or value.digits not in ("100", "1000")]
-    for kind, _ in _limits(source, language):
+    for kind in {kind for kind, _ in _limits(source, language)}:
         lost += not re.search(_LIMITS[target][kind][2], translation, re.IGNORECASE)
     if values:
         missing = _counts(source, language) - _counts(translation, target)

@@ -122,6 +122,7 @@ TRANSLATED: dict[str, list[str]] = {
         "⟨See⟩ ![⟨a *b* c→A B C⟩](u) ⟨now⟩ [⟨one⟩](u '⟨it\\'s \"a\"→IT\\'S \"A\"⟩') [⟨two⟩](<u> (⟨a b⟩)).\n",
         '| ⟨See⟩ ![⟨a \\| b⟩](u "⟨c \\| d⟩") ⟨now⟩ |\n|-|\n',
         '[![⟨Build⟩](u)](v "⟨a⟩ 1") ![⟨two⟩](v)\n\n![{{< a >}}](u)\n',
+        '<Tabs>\n<TabItem value="a" label="⟨the dog⟩">⟨It is.⟩</TabItem>\n</Tabs>\n',
         '⟨See⟩ <img src="a" alt="⟨a dog⟩"> ⟨and⟩ <a title="⟨a⟩" href="b">⟨two⟩</a>.\n',
         "---\ntitle: ⟨one→ONE⟩\ntags: [two]\nseo:\n  description: >\n    ⟨a\n    b→A B⟩\n---\n",
     ],

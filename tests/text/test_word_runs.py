@@ -181,3 +181,15 @@ def test_text_within_other_elements_belongs_to_its_sentence(source: str, texts: 
     assert sketch(rendered) == expected
     controls = re.compile("<w:sdtPr>.*?</w:sdtPr><w:sdtContent>")
     assert controls.findall(rendered) == controls.findall(paragraph(source))
+
+
+def test_the_prompt_of_a_content_control_is_a_text_of_its_own() -> None:
+    prompt = "<w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent>%s</w:sdtContent></w:sdt>"
+    body = f"<w:p>{run('We pay ')}{prompt % run('Click here.')}{run(' and go.')}</w:p>"
+    document = open_document("a.docx", word_file(body))
+    outer, inner = (segment.text for segment in document.segments)
+    assert (re.sub("[\U000f0000-\U000f0fff]", "*", outer), inner) == ("We pay * and go.", "Click here.")
+    new = [TranslatedSegment(outer.replace("We pay", "PAY").replace("and go", "GO")), TranslatedSegment("CLICK")]
+    written = members_of(document.render(new))["word/document.xml"]
+    assert re.sub("<[^<>]*>", "", written[written.index("<w:body>") :]) == "PAY CLICK GO."
+    assert written.count("<w:sdtContent><w:r>") == 1

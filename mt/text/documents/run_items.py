@@ -151,6 +151,8 @@ class RunReader:
                 yield from self._walk(child)
             elif child.tag in schema.fields and not _has_text(child.get(schema.instruction_attribute, "")):
                 yield _value((child,), self._walk(child))
+            elif is_prompt(schema, child):
+                yield InlineItem(InlineKind.EMPTY, (child,), stands=StandsForWord.WITHIN)
             elif child.tag in schema.wrappers or child.tag in schema.fields:
                 key = next(self._keys)
                 yield InlineItem(InlineKind.OPEN, (Wrapper(child),), key=key, divides="run")
@@ -244,6 +246,14 @@ def wrapper_content(schema: RunSchema, wrapper: Element) -> Element:
     """Return the element that contains the runs of a wrapper: its child, or the wrapper itself."""
     content = wrapper.find(schema.content) if schema.content else None
     return wrapper if content is None else content
+
+
+def is_prompt(schema: RunSchema, element: Element) -> bool:
+    """Return whether an element is a content control of runs with a prompt, such as "Click here to enter text."."""
+    content = element.find(schema.content) if schema.content and element.tag in schema.wrappers else None
+    if content is None or content.find(schema.run) is None:
+        return False
+    return element.find("{*}sdtPr/{*}showingPlcHdr") is not None
 
 
 class _FieldReader:

@@ -21,6 +21,7 @@ from mt.text.documents.run_items import (
     RunSchema,
     RunText,
     Wrapper,
+    is_prompt,
     run_properties,
     wrapper_content,
 )
@@ -49,7 +50,8 @@ class RunParagraphs:
 
     The base format of a paragraph is the format of most of its text. Runs in other formats are marks, and so are
     wrappers, such as links, content controls and tracked insertions. Marks, pictures, breaks, fields, bookmarks, notes
-    and deleted text are placed by alignment. A paragraph is unchanged if all its translations equal their segments.
+    and deleted text are placed by alignment. The prompt of an empty content control is a paragraph of its own, and
+    stands for a word of the sentence around it. A paragraph is unchanged if all its translations equal their segments.
     Paragraphs whose text, without regard to case, is in `kept` are not translated.
     """
 
@@ -64,7 +66,9 @@ class RunParagraphs:
         self._paragraphs: list[tuple[Element, Element | None, list[_Slot]]] = []
         _check_formats(name, root, schema)
         reader = RunReader(schema)
-        for paragraph in root.iter(*schema.paragraphs):
+        for paragraph in root.iter(*schema.paragraphs, *filter(None, [schema.content])):
+            if paragraph.tag == schema.content and not is_prompt(schema, paragraph.getparent()):
+                continue
             if not kept or "".join(text.text or "" for text in paragraph.iter(schema.text)).casefold() not in kept:
                 self._read(paragraph, reader)
 

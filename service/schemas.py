@@ -100,7 +100,7 @@ class TranslationFields(RequestFields):
         100, ge=0, le=100, description="Smallest similarity of a match, from 0 to 100; 100: exact matches only."
     )
     formality: FormalityField = FORMALITY
-    model: TextField | None = Field(
+    model: Annotated[TextField, AfterValidator(lambda name: "" if name == DEFAULT_MODEL else name)] | None = Field(
         None,
         description="Name of a model of GET /models, or `default`, the default model of a direction; POST /translate "
         "then returns `models`.",
@@ -312,6 +312,18 @@ class TargetResponse(BaseModel):
             models=values(lambda answer: list(answer.models)) if request.model is not None else None,
             segments=values(segments) if request.lists_segments else None,
         )
+
+    @classmethod
+    def written(cls, request: TranslateRequest, answers: Sequence[Answer]) -> str:
+        """Return the response as JSON. Segments are written one by one: a call keeps the interpreter lock."""
+        response = cls.of(request, answers)
+        fields, segments = response.model_dump_json(exclude_none=True, exclude={"segments"}), response.segments
+        return fields if segments is None else f'{fields[:-1]},"segments":{_written_list(segments)}}}'
+
+
+def _written_list(items: Sequence[Any]) -> str:
+    written = (_written_list(one) if isinstance(one, list) else one.model_dump_json(exclude_none=True) for one in items)
+    return f"[{','.join(written)}]"
 
 
 def _detected_language(answer: Answer) -> DetectedLanguage:

@@ -5,7 +5,6 @@ from contextlib import aclosing
 from typing import Any
 
 from fastapi import Request
-from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -36,9 +35,9 @@ class EventStream(StreamingResponse):
             await while_connected(Request(scope, receive), self.stream_response(send))
 
 
-def encode_event(name: str, data: BaseModel) -> bytes:
-    """Return the bytes of the event `name`. The JSON of `data`, without fields that are None, is on one line."""
-    return f"event: {name}\ndata: {data.model_dump_json(exclude_none=True)}\n\n".encode()
+def encode_event(name: str, data: str) -> bytes:
+    """Return the bytes of the event `name`. `data` is JSON on one line."""
+    return f"event: {name}\ndata: {data}\n\n".encode()
 
 
 async def _joined(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

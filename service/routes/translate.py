@@ -1,7 +1,8 @@
 """POST /translate, by LibreTranslate's contract."""
 
+import json
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated, Any
 
@@ -22,7 +23,6 @@ from service.http.problems import problem_body
 from service.routes.access import CallerDependency
 from service.schemas import (
     AUTO,
-    DEFAULT_MODEL,
     FileRequest,
     StreamedSegment,
     TargetResponse,
@@ -33,11 +33,12 @@ from service.schemas import (
 from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translation.coroutines import TEXT_COST, THREAD_CHARACTERS, gather_or_raise
-from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd, free_characters
+from service.translation.jobs import Format, Job, StreamedSentence, StreamEnd, free_characters
 from service.workers.messages import NO_TERMS
 
 MAX_TEXTS, MAX_TARGETS, MAX_ALTERNATIVES, MAX_BEAM_SIZE = 1000, 20, 10, 10  # limits of a request
 MAX_WEIGHTS = 200_000  # attention weights of all texts of a request: writing more would stop the event loop for long
+MAX_ANSWER = 2_000_000  # characters of all texts, for each target and each of its alternatives
 router = APIRouter(tags=["translation"], route_class=DirectRoute)
 
 TranslateRequestBody = Annotated[TranslateRequest, Depends(BodyReader(TranslateRequest))]
@@ -58,11 +59,11 @@ async def translate(
     """Translate a text, or a list of texts. The fields may be sent as JSON, as a form, or in the query."""
     check_limits(body, services.settings)
     translations = services.translations
-    jobs = {}
-    for target in dict.fromkeys([body.target, *body.targets]):
-        jobs[target] = await job_for(body, target, caller, services)
+    routes = translations.routes_of(body.model or "")
+    names = {name: routes.resolve(name) for name in (body.target, *body.targets)}  # several may name one language
+    jobs = {target: await job_for(body, target, caller, services) for target in dict.fromkeys(names.values())}
     if body.stream:
-        events = stream_events(body, request, services, caller, jobs[body.target])
+        events = stream_events(body, request, services, caller, jobs[names[body.target]])
         first = await while_connected(request, anext(events))  # an error before the first event has a status of its own
         return EventStream(first, events)
     async with services.access.charged(caller, characters(body) * len(jobs)) as charge:
@@ -71,7 +72,10 @@ async def translate(
         charge.free = sum(map(free_characters, answers))
 
     def encoded() -> bytes:
-        return respond(body, dict(zip(jobs, answers, strict=True))).model_dump_json(exclude_none=True).encode()
+        written = {target: TargetResponse.written(body, of) for target, of in zip(jobs, answers, strict=True)}
+        others = (f"{json.dumps(name)}:{written[names[name]]}" for name in dict.fromkeys(body.targets))
+        more = f',"translations":{{{",".join(others)}}}}}' if body.targets else "}"
+        return (written[names[body.target]][:-1] + more).encode()
 
     content = await translations.threads.run(caller.id, effort(body) * len(jobs), encoded)
     return Response(content, media_type="application/json")
@@ -111,6 +115,8 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
     elif size * languages > settings.max_pending_characters:
         limit = settings.max_pending_characters // languages
         problems.append(f"request ({size}) exceeds text limit ({limit}) for {languages} targets")
+    elif size * (copies := languages * (1 + body.alternatives)) > MAX_ANSWER:
+        problems.append(f"request ({size}) exceeds text limit ({MAX_ANSWER // copies}) for {copies} translations")
     if count > MAX_TEXTS:
         accepted += f"{' and' if accepted else 'at most'} {MAX_TEXTS} texts"
         problems.append(f"request ({count}) exceeds text limit ({MAX_TEXTS})")
@@ -176,7 +182,7 @@ async def job_without_texts(
         NotFound: the caller cannot use the glossary or the memory.
         InvalidRequest: the glossary or the memory does not have the languages, or the terms cannot be used.
     """
-    model = "" if body.model is None or body.model == DEFAULT_MODEL else body.model
+    model = body.model or ""
     routes = services.translations.routes_of(model)
     source, target = None if body.source == AUTO else routes.resolve(body.source), routes.resolve(target)
     if source is None:
@@ -231,13 +237,6 @@ def text_weights(body: TranslateRequest) -> int:
     return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 
-def respond(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> TranslateResponse:
-    """Return the response to a request. `answers` has the answers for each target language."""
-    others = {target: TargetResponse.of(body, answers[target]) for target in dict.fromkeys(body.targets)}
-    response = TranslateResponse.of(body, answers[body.target])
-    return response.model_copy(update={"translations": others}) if others else response
-
-
 async def stream_events(
     body: TranslateRequest,
     request: Request,
@@ -256,19 +255,13 @@ async def stream_events(
                 match item:
                     case StreamedSentence():
                         charge.delivered += item.source[1] - item.source[0]
-                        yield encode_event("segment", StreamedSegment.of(body, item))
+                        yield encode_event("segment", StreamedSegment.of(body, item).model_dump_json(exclude_none=True))
                     case StreamEnd():
                         charge.free = free_characters(item.answers)
-                        yield await services.translations.threads.run(
-                            caller.id, effort(body), partial(end_event, body, item.answers)
-                        )
+                        run, write = services.translations.threads.run, partial(TargetResponse.written, body)
+                        yield encode_event("done", await run(caller.id, effort(body), partial(write, item.answers)))
                 begun = True
     except ServiceError as error:
         if not begun:
             raise
-        yield encode_event("error", problem_body(request.scope, error))
-
-
-def end_event(body: TranslateRequest, answers: Sequence[Answer]) -> bytes:
-    """Return the last event of a stream: the complete answer."""
-    return encode_event("done", respond(body, {body.target: answers}))
+        yield encode_event("error", problem_body(request.scope, error).model_dump_json(exclude_none=True))

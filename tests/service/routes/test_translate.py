@@ -4,19 +4,23 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 import pytest
 from fastapi import Request
+from pydantic import BaseModel
 
 import service.routes.translate as module
 from mt.text.formality import Formality
 from mt.text.terms import Terms
-from service.errors import CannotTranslate, Overloaded, Unavailable
-from service.routes.translate import MAX_WEIGHTS, job_for, stream_events
-from service.schemas import TranslateRequest
+from service.errors import CannotTranslate, InvalidRequest, Overloaded, Unavailable
+from service.routes.translate import MAX_WEIGHTS, check_limits, job_for, stream_events
+from service.schemas import TargetResponse, TranslateRequest
+from service.settings import Settings
 from service.translation.jobs import Answer, Job
 from service.translation.service import TranslationService
 from tests.service.application import Application
@@ -142,6 +146,66 @@ def test_answers(native: Application, fields: dict[str, Any], answer: dict[str, 
 
 def test_the_first_of_several_targets_may_stand_alone(native: Application) -> None:
     assert native.post("/translate", {"q": "a b", "source": "en", "targets": ["fr"]})["translatedText"] == "B A"
+
+
+def test_many_names_of_one_language_are_one_target(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    built, build = list[Sequence[Answer]](), TargetResponse.of.__func__  # type: ignore[attr-defined]
+
+    def counted(model: type[TargetResponse], request: TranslateRequest, answers: Sequence[Answer]) -> TargetResponse:
+        built.append(answers)
+        response: TargetResponse = build(model, request, answers)
+        return response
+
+    monkeypatch.setattr(TargetResponse, "of", classmethod(counted))
+    names = ["de", "DE", "de-AT", "de_CH", "deu", "ger", "fr", "fra", "fr-CH"]
+    answer = asked(native, q=["many names a", "b"], target="de-LI", targets=[*names, "de"], segments=True)
+    assert len(built) == 2
+    german, french = (asked(native, q=["many names a", "b"], target=code, segments=True) for code in ("de", "fr"))
+    assert answer == german | {"translations": {name: german if name[0].lower() in "dg" else french for name in names}}
+
+
+def test_a_long_answer_is_written_in_small_pieces(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of pydantic keeps the interpreter lock until it ends: the event loop waits for it."""
+    sizes, write = list[int](), BaseModel.model_dump_json
+
+    def counted(model: BaseModel, **options: Any) -> str:
+        written = write(model, **options)
+        sizes.append(len(written))
+        return written
+
+    monkeypatch.setattr(BaseModel, "model_dump_json", counted)
+    sent = PAIR | {"q": "One. Two three. " * 150, "alternatives": 2, "alignment": True, "quality": True}
+    response = native.client.post("/translate", json=sent)
+    assert len(response.json()["segments"]) == 300
+    assert max(sizes) < len(response.content) / 4
+    sizes.clear()
+    *_, done = native.client.post("/translate", json=sent | {"stream": True}).text.strip().split("\n\n")
+    assert json.loads(done.partition("data: ")[2]) == response.json()
+    assert max(sizes) < len(response.content) / 4
+
+
+@pytest.mark.parametrize(
+    ("size", "targets", "alternatives", "limit"),
+    [
+        (100_000, 1, 10, None),
+        (50_000, 20, 0, None),
+        (50_000, 20, 3, 25_000),
+        (9_000, 20, 10, None),
+        (9_100, 20, 10, 9090),
+    ],
+)
+def test_limit_of_an_answer(size: int, targets: int, alternatives: int, limit: int | None) -> None:
+    names = [f"a{number}" for number in range(targets)]
+    body = TranslateRequest.model_validate(
+        {"q": "a" * size, "source": "en", "targets": names, "alternatives": alternatives}
+    )
+    settings = Settings(model=(Path("unused"),))
+    if limit is None:
+        check_limits(body, settings)
+        return
+    message = rf"request \({size}\) exceeds text limit \({limit}\) for {targets * (1 + alternatives)} translations"
+    with pytest.raises(InvalidRequest, match=message):
+        check_limits(body, settings)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from service.freed_memory import LongList
 
 PART = 500  # items in a part
 PART_CHARACTERS = 50_000  # characters after which a part ends
-LONG_PART = 200_000  # bytes; a thread parses a longer part, which has one long item
+LONG_PART = 65_536  # bytes; a thread parses a longer part, which has one long item
 
 
 class Status(StrEnum):

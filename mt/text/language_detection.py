@@ -33,7 +33,9 @@ TEMPERATURE = 0.5  # evidence is divided by TEMPERATURE * sqrt(bytes), as the n-
 RARE = 2.0  # against a language that is not in _USUAL
 NOT_REQUESTED = 4.0  # against a language that was not requested
 VARIETY = 2.0  # for a variety, per character or word that only this variety has
-FOREIGN = 0.9  # minimum probability that a text is in a language that was not requested, for reporting that language
+# Minimum probability that a text is in a language that was not requested, for reporting that language: of any text,
+# and of one with several words of which none is a common one of a requested language.
+FOREIGN, FOREIGN_WORDS = 0.9, 0.6
 
 _SCRIPTS = {"Cjk": "Han", "Ideographic": "Han", "Hiragana": "Kana", "Katakana": "Kana", "Katakana-Hiragana": "Kana"}
 _ISO_SCRIPTS = {"Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic"}
@@ -115,14 +117,17 @@ class LanguageDetector:
         Foreign names and quotations do not make a text foreign: it must also be foreign without its capitalised words,
         and must not have more common words of a requested language than of the likeliest language.
         """
-        if self._foreign_probability(probabilities) < FOREIGN:
+        foreign_probability = self._foreign_probability(probabilities)
+        if foreign_probability < FOREIGN_WORDS:
             return None
         foreign = max(self._foreign, key=probabilities.__getitem__)
         counts = {name: sum(word in self._words[name] for word in features.words) for name in (foreign, *self._tags)}
-        if counts[foreign] < max(counts.values()):
+        has_words = any(counts[name] for name in self._tags)
+        least = FOREIGN if has_words or len(features.words) == 1 else FOREIGN_WORDS
+        if foreign_probability < least or counts[foreign] < max(counts.values()):
             return None
         nameless = _read(_NAME.sub(lambda name: "" if name[0][0].isupper() else name[0], features.plain))
-        if nameless.words and self._foreign_probability(self._probabilities(nameless)) < FOREIGN:
+        if nameless.words and self._foreign_probability(self._probabilities(nameless)) < least:
             return None
         return foreign
 

@@ -80,7 +80,7 @@ def detect_source(text: str, target: str, routes: TranslationRoutes, detector: S
     guesses = detect(text, routes, detector)
     supported = {target, *routes.sources_of(target)}
     likeliest = guesses[0]
-    if likeliest.confidence >= SURE:
+    if likeliest.confidence >= SURE or likeliest.language not in routes.languages:  # which the detector decided
         return likeliest
     possible = [guess for guess in guesses if guess.language in supported]
     weight = {target: IN_TARGET}

@@ -264,5 +264,5 @@ class Guesses:
         words = {"en": "the", "de": "der", "fr": "le"}
         lowered = text.lower().split()
         found = {code: 0.9 if words.get(code) in lowered else 0.05 for code in self.languages}
-        foreign = [("it", 0.95)] if "il" in lowered else []
+        foreign = [("it", 0.7)] if "il" in lowered else []
         return foreign + sorted(found.items(), key=lambda item: -item[1])

@@ -98,6 +98,15 @@ def test_language_that_was_not_requested(two: LanguageDetector, text: str, langu
     assert {tag for tag, _ in others} == {"en", "de"} and sum(rest for _, rest in others) < 0.1 + 1e-9
 
 
+@pytest.mark.parametrize("text", ["Estoy enfermo", "Bona nit", "Tudo bem?", "Envío gratis"])
+def test_two_words_that_no_requested_language_has(text: str) -> None:
+    requested = LanguageDetector(["en", "de", "fr"])
+    (first, probability), *_ = requested.detect(text)
+    assert first not in ("en", "de", "fr") and probability >= 0.6
+    for own in ("Pocket money", "Teddybär", "Katzen", "Bonnet rouge", "mosquito bite"):
+        assert requested.detect(own)[0][0] in ("en", "de", "fr")
+
+
 @pytest.mark.parametrize(
     ("text", "language"),
     [

@@ -149,6 +149,9 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
             "You need <b>Java 8</b> or <b>later</b> to run this program.",
             r".* <b>Java 8</b> oder <b>später</b>, .*",
         ),
+        # marks of notes
+        ("en-de", "The house<sup>1</sup> is old.", r"Das Haus<sup>1</sup> ist alt\."),
+        ("en-de", "The area is 5 m<sup>2</sup>.", r".* 5 m<sup>2</sup>\."),
         # placeholders within words
         ("en-de", "The room costs {price}€/night including breakfast.", r".* kostet {price}€ pro Nacht, .*"),
         ("en-de", "You have to pay {total}€ today.", r"(Du musst|Sie müssen) heute {total}€ (be)?zahlen\."),

@@ -15,6 +15,7 @@ from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
+from mt.text.markup.notes import is_note_mark
 from mt.text.messages import message_parts, whole_sentences
 from mt.text.segment import BBCODE, LONGEST_SENTENCE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
@@ -41,6 +42,7 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _METADATA, _VALUE = (re.compile(pattern, re.MULTILINE) for pattern in read_tables("patterns.toml")["metadata"].values())
 _NATIVE_CODE = frozenset({"bpt", "ept", "ref", "script", "style"})  # the first are of XLIFF and TMX
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "tt", "var"}) | (_NATIVE_CODE - {"ref"})
+_BEFORE_NOTE = 100  # number of characters before the mark of a note that are examined
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
 _LABEL = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[A-ZÀ-ÖØ-Þ][^<>]*[^<>\s.:!?]</(?P=name)>(?!\w)")
@@ -354,13 +356,16 @@ def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, 
             continue
         source = sentence[tag.begin : tag.end]
         stands = _DIALECT.stands_for_word(tag.name)
-        is_note = tag.name == "ref" and sentence[max(0, tag.begin - 1) : tag.begin].strip()  # after a word
+        is_note = tag.name == "ref" and not sentence[max(0, tag.begin - 1) : tag.begin].isspace() and tag.begin > 0
+        if tag.name == "sup" and tag.partner > tag.begin:
+            before = _TAG.sub("", sentence[max(0, tag.begin - _BEFORE_NOTE) : tag.begin])
+            is_note = is_note_mark(sentence[tag.end : tag.partner], [before], raised=True)
         done = tag.end
         if tag.partner < 0:
             item = InlineItem(InlineKind.EMPTY, (source,), breaks=tag.name == "br", stands=stands)
         elif not tag.closes and (tag.name in _UNTRANSLATED or is_note or _NO_TRANSLATION.search(source)):
             done = ends[tag.partner]
-            text = "" if tag.name in _NATIVE_CODE else _TAG.sub("", sentence[tag.begin : done])
+            text = "" if is_note or tag.name in _NATIVE_CODE else _TAG.sub("", sentence[tag.begin : done])
             kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
             item = InlineItem(kind, (sentence[tag.begin : done],), text)
         else:

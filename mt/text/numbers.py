@@ -49,6 +49,7 @@ _MONEY_LAST = re.compile(  # 5 €, 10–15 €, 5 to 10 € and 3 million €
 )
 _PERCENT = re.compile(rf"[ {GROUP_SPACES}]%(?<=\d.%)(?!\w)")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
+_COMPARED = re.compile(r"[A-Za-z] [<>≤≥≠=] -?\d{1,12},\d{1,12}")  # x = 3,5
 _ONE = "\ufffc"  # stands for a span whose digits stay
 
 _HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
@@ -252,7 +253,7 @@ def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept
     if not (_DIGIT.search(translation) or _SIGN.search(translation)):
         return translation
     texts = {span.text for span in find_spans(source, kept) if span.kind is not SpanKind.NUMBER}
-    texts = {text for text in texts if _DIGIT.search(text) or _SIGN.search(text)}
+    texts = {text for text in texts if (_DIGIT.search(text) or _SIGN.search(text)) and not _COMPARED.fullmatch(text)}
     stay: list[str] = []
     if texts:
         longest_first = sorted(texts, key=len, reverse=True)

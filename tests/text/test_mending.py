@@ -125,6 +125,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en nl", "€5", "€5"),
         ("de en", "ab 5 €, 10–15 €, 2 Millionen €", "from ⟨5 €, 10–15 €, 2 million €→€5, €10–15, €2 million⟩"),
         ("fr en", "20 %, 5 à 10 €", "⟨20 %→20%⟩, ⟨5 to 10 €→€5 to 10⟩"),
+        ("de en", "4,5 × 5 = 22,5 m, x = 3,5", "4.5 × 5 = ⟨22,5→22.5⟩ m, x = ⟨3,5→3.5⟩"),
+        ("en de", "1.5 + 2.5 = 4.0, x = 3.5", "⟨1.5→1,5⟩ + ⟨2.5→2,5⟩ = ⟨4.0→4,0⟩, x = 3.5"),  # code, maybe
         ("en de", "pH 7.4, the pH is 7.4", "pH ⟨7.4→7,4⟩, der pH ist ⟨7.4→7,4⟩"),
         ("de en", "5 €/kg, {n} €, 5 $US", "⟨5 €→€5⟩/kg, {n} €, 5 $US"),
         ("de en", "ab {preis} €", "from {preis} ⟨$→€⟩"),
@@ -150,6 +152,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en", "Alle 14 Tage, alle 12 Kinder", "⟨All→Every⟩ 14 days, all 12 children"),
         ("en", "Alle 30 Minuten des Films", "All 30 minutes of the film"),
         ("en", "maximal 20 Euro", "⟨the maximum→at most⟩ 20 euros, the maximum speed"),
+        ("fr", "It's 7:30", "⟨C'est à→Il est⟩ 7 h 30, c'est à 7 km"),
         ("fr", "every second week", "chaque⟨ → deuxième ⟩semaine, chaque fois"),
         ("de", "January 27, 2006", "27. ⟨Januar,→Januar⟩ 2006, 3. Mai, 5"),
         ("de", "your letter of 3 May", "Ihr Brief ⟨von→vom⟩ 3. Mai, von 3. Klasse"),

@@ -95,7 +95,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("en", "⟨Every other day→Every second day⟩, every other man"),
         (
             "de",
-            "⟨kaum jemand→fast niemand⟩, ⟨tgl. 1 Tabl. zzgl.→täglich 1 Tablette und⟩ 5",
+            "⟨z.Hd.→für⟩ Anna, ⟨kaum jemand→fast niemand⟩, ⟨tgl. 1 Tabl. zzgl.→täglich 1 Tablette und⟩ 5",
         ),
         ("fr", "Ouvert ⟨24h/24→jour et nuit⟩. ⟨Plus que→Il ne reste que⟩ 3, il en a plus que 3, ⟨nº→n°⟩ 5"),
         ("cs", "ca. 5"),
@@ -141,6 +141,8 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("de en", "am Dienstag ⟨5.3.→5. März⟩ um 18 Uhr"),
         ("fr de", "à 2⟨h→ heures⟩ de Paris, à 9⟨h→ heures⟩ de vol, à 8⟨h→ heures⟩ par jour, à 3h"),
         ("fr de", "à ⟨8 h→8:00⟩ et à ⟨18 h→18:00⟩ devant, Après ⟨17 h→17:00⟩, à partir de ⟨9 h→9:00⟩, dure 8 h"),
+        ("en de", "⟨$.99→$0.99⟩ or ⟨$.5→$0.5⟩, .22, $.NET, $.5.6, 20% ⟨off→discount⟩"),
+        ("fr en", "110 ⟨ch→hp⟩ à 4⟨ →\u00a0⟩000 ⟨tr/min→rpm⟩, un ch"),
         ("fr en", "2,5⟨ M€→ millions d'euros⟩, 3⟨Md€→ milliards d'euros⟩, 750⟨ k→\u00a0000 ⟩€"),
         ("fr fr", "14h30"),
         ("en en", "⟨$1.2M→$1.2 million⟩, 2.4GHz, 9 a.m."),

@@ -20,16 +20,10 @@ NO_BREAK_SPACE = "\u00a0"
 NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+){{0,9}}"  # not possessive: see mt.text.span_patterns
 NOT_DIGIT = re.compile(r"\D+")
 
-_SEPARATED = re.compile(
-    rf"(?<![\w:/])(?<![^\W\d_]-)(?<![\d][.,’'])\d+(?:[.,’'{GROUP_SPACES}]\d+){{1,9}}(?![\d:_]|[.,]\d|\.\w)"
-)
 _RANGE = r"(?: ?[-–—] ?| [^\W\d_]{1,3} )"  # 2.5 - 3.5 kg, 2.5 to 3.5 kg
 _MONEY_BEFORE = re.compile(rf"(?:[{MONEY}]|\b{ISO_4217})[ \u00a0]?(?:\d+[.,]\d+{_RANGE})?$")
 _REST = rf"(?:{_RANGE}\d+[.,]\d+)?[ \u00a0\u202f]?"
 _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
-_UNIT_AFTER = re.compile(
-    rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)(?:[a-z]|[LVW]\b)){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch"
-)
 _ORDINAL, _PLAIN_RANGE, _DAMAGED_RANGE, _RANGE_OF_TIMES, _LABEL_BEFORE, *_DECIMALS = (
     re.compile(pattern) for pattern in read_tables("numbers.toml")["ranges"].values()
 )
@@ -39,14 +33,6 @@ _DIGIT = re.compile(r"\d")
 _OCLOCK = re.compile(r"(?<!to )(?<!and )(?<![\d:–-])((?:0|1[3-9]|2[0-4])(?::[0-5]\d)?|\d?\d:[0-5]\d) o['’]clock\b")
 _BYTES = re.compile(rf"(?<=\d)[ {GROUP_SPACES}]?[kKMGTP]i?B\b")
 _AMOUNT = rf"{NUMBER}(?!\d|[.,]\d)"
-_MONEY_FIRST = re.compile(  # $5, $3 million and €10–15, but not US$5, $5 USD and $5m
-    rf"(?<![\w{MONEY}])([$€£]) ?({_AMOUNT}(?: ?[-–—] ?\1?{_AMOUNT})?)( [MmBb]illi[^\W\d_]+)?"
-    rf"(?!\w| ?(?:{ISO_4217}|[{MONEY}](?!\d)))"
-)
-_MONEY_LAST = re.compile(  # 5 €, 10–15 €, 5 to 10 € and 3 million €
-    rf"(?<![\w.,:/{MONEY}–-])({_AMOUNT}(?:(?: ?[-–—] ?| to ){_AMOUNT})?)((?: [bmt]r?illion)?)[ \u00a0\u202f]?([$€£])"
-    rf"(?![\w{MONEY}])"
-)
 _PERCENT = re.compile(rf"[ {GROUP_SPACES}]%(?<=\d.%)(?!\w)")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _COMPARED = re.compile(r"[A-Za-z] [<>≤≥≠=] -?\d{1,12},\d{1,12}")  # x = 3,5
@@ -54,9 +40,6 @@ _ONE = "\ufffc"  # stands for a span whose digits stay
 
 _HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
 _NO_TIMES = re.compile(r"(?:et|à) \d\d? ?h(?: par\b| ?/)|lieu de \d\d? ?h\b|durée \w+ à ")  # but durations
-_SCALED = re.compile(
-    r"(?<!\w)((?:[A-Z]{1,2}(?=\$))?[$£€])(\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE
-)  # $3.5m, €2bn
 _TABLES = read_tables("numbers.toml")
 _MONTHS = {language: names.split() for language, names in read_tables("schedules.toml")["months"].items()}
 SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
@@ -66,7 +49,10 @@ _BELOW_TWO = re.compile(r"[01](?:[.,]\d{1,2})?")  # French has plurals from 2 on
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
 _NO_LABEL = "".join(rf"(?<!{re.escape(word)} )" for word in _TABLES["labels"]["words"].split())
-_PARTS = {"money": MONEY, "label": _NO_LABEL}
+_PARTS = {"money": MONEY, "label": _NO_LABEL, "code": ISO_4217, "amount": _AMOUNT, "rest": _REST, "unit": ONE_UNIT}
+_SEPARATED, _UNIT_AFTER, _MONEY_FIRST, _MONEY_LAST, _SCALED = (
+    re.compile(filled(pattern, {**_PARTS, "spaces": GROUP_SPACES})) for pattern in _TABLES["amounts"].values()
+)
 _TIMES, _FULL_DATES = (
     {
         language: re.compile(filled(_TABLES[key][language], {**_TABLES[key], **_PARTS}))
@@ -203,7 +189,7 @@ def _time_of_day(time: str, afternoon: bool) -> str:
 
 def _of_table(language: str) -> Iterator[_Reading]:
     """Yield the readings of the table of a language, and those of all languages."""
-    names = {**_PARTS, "unit": ONE_UNIT, "period": PERIODS, "number": r"(?:\d{1,2} ?[-–] ?)?\d{1,3}"}
+    names = {**_PARTS, "period": PERIODS, "number": r"(?:\d{1,2} ?[-–] ?)?\d{1,3}"}
     names["month"], per = "|".join(_MONTHS[language]), {"de": "pro", "en": "per", "fr": "par"}[language]
     for pattern, new in (*_TABLES["read"][language], *_TABLES["read"]["any"]):
         yield _Reading(re.compile(filled(pattern, names)), methodcaller("expand", new.replace("{per}", per)))

@@ -46,7 +46,8 @@ class RunningBatch:
 
     def advance(self, steps: int) -> list[Result]:
         """Take at most `steps` steps, but stop when a request finishes. Return the results of the finished requests."""
-        finished = [(index, request) for index in self._batch.advance(steps) if (request := self._by_index[index])]
+        indices = self._batch.advance(steps)
+        finished = [(index, request) for index in indices if (request := self._by_index[index])] if indices else []
         if not finished:
             return []
         results = []
@@ -72,8 +73,9 @@ class RunningBatch:
     def _count(self, requests: Sequence[Request], sign: int) -> None:
         self.size += sign * len(requests)
         for request in requests:
-            self.rows += sign * request.options.rows
-            self._weight += sign * request.options.rows * self._cost(request)
+            rows = sign * request.options.rows
+            self.rows += rows
+            self._weight += rows * self._cost(request)
 
     def _compact(self, min_gaps: int) -> None:
         """Remove finished and cancelled requests from the batch if there are at least `min_gaps` of them.
@@ -184,12 +186,12 @@ class Engine:
         lock, which takes longer than a step with few rows.
         """
         limits, rows, before = self.scheduler.limits, running.rows, running.steps
-        small = self.max_rows // limits.small_divisor
-        work = running.cost * max(rows, small)
+        small = limits.rows // limits.small_divisor
         alone, interactive = len(self._batches) == 1, key[0] is RequestClass.INTERACTIVE
         if alone:
-            steps = limits.small_steps if rows <= small else 1
+            work, steps = 0.0, limits.small_steps if rows <= small else 1
         else:
+            work = running.cost * max(rows, small)
             steps = max(1, ceil(self._balance / work)) if interactive else 1
         finished = running.advance(steps)
         steps = running.steps - before

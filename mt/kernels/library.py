@@ -347,7 +347,7 @@ class CpuBatch:
 
         Return the indices of the finished sentences.
         """
-        finished = array(UINT8, bytes(self.sentences))
+        finished = array(UINT8, bytes(len(self._sentences)))
         self.steps += self.model.library.mt_batch_advance(self._handle, steps, _address(finished))
         return [index for index, over in enumerate(finished) if over]
 
@@ -360,17 +360,26 @@ class CpuBatch:
 
     def _hypotheses(self, index: int) -> list[Hypothesis]:
         _, max_tokens, count, width = self._sentences[index]
-        lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * max_tokens)
-        scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * max_tokens)
-        attention = _zeros(FLOAT, count * max_tokens * width)
-        addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals, attention))
-        number = self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses)
-        spans = [(i * max_tokens, i * max_tokens + lengths[i]) for i in range(number)]
-        views = [_rows(attention[start * width : (end + 1) * width], width) for start, end in spans]
-        return [
-            Hypothesis(tuple(tokens[start:end]), score, total, tuple(token_log_probs[start : end + 1]), view)
-            for (start, end), score, total, view in zip(spans, scores, totals, views, strict=False)
-        ]
+        size = count * max_tokens
+        integers = _zeros(INT32, count + size)  # lengths and tokens
+        floats = _zeros(FLOAT, 2 * count + size)  # scores, log-probabilities, and those of the tokens
+        attention = _zeros(FLOAT, size * width)
+        lengths, scores, hypotheses = _address(integers), _address(floats), list[Hypothesis]()
+        tokens, totals, token_log_probs = lengths + 4 * count, scores + 4 * count, scores + 8 * count
+        addresses = lengths, tokens, token_log_probs, scores, totals, _address(attention)
+        for rank in range(self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses)):
+            start = rank * max_tokens
+            end = start + integers[rank]
+            hypotheses.append(
+                Hypothesis(
+                    tuple(integers[count + start : count + end]),
+                    floats[rank],
+                    floats[count + rank],
+                    tuple(floats[2 * count + start : 2 * count + end + 1]),
+                    _rows(attention[start * width : (end + 1) * width], width),
+                )
+            )
+        return hypotheses
 
     def logits(self, tokens: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """Append the newest token of each row, `tokens` [R]. Return the logits [R, V] of the next tokens."""

@@ -77,16 +77,19 @@ class ResultDispatcher:
                     caller = waiting[0].planner.context.caller
                     self._results.put(caller, result.id, result)
                     self._is_due |= self._unfinished[caller] < MANY_REQUESTS
-            self._is_due |= len(self._results) >= RESULTS_TOGETHER or not self.engine.busy
+            if not self._results:
+                self._is_due = False
+            elif not self._is_due:
+                self._is_due = len(self._results) >= RESULTS_TOGETHER or not self.engine.busy
             stop = monotonic() + self.step_seconds
-            while self._results and self._is_due:
+            while self._is_due:
                 id, result = self._results.pop()
                 task, routine = self._forget(id) or (None, None)
                 if task and routine and (results := routine.add_result(result)):
                     done += self._resume(task, routine, results)
+                self._is_due = bool(self._results)
                 if monotonic() >= stop:
                     break
-            self._is_due &= bool(self._results)
             return done + self._attend() if self._attending else done
 
     def finish(self, task: TextTask) -> None:

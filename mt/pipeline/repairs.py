@@ -22,6 +22,8 @@ _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 async def decode_with_spaced_slashes(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
     """Decode again if the model copied a word beside a slash. Return the result if it copied none."""
     text = decoded.variant.text
+    if "/" not in text:
+        return decoded
     again = await _decode_text(space_copied_slashes(text, decoded.best.text), decoded, context)
     is_better = again and space_copied_slashes(text, again.best.text.replace(" / ", "/")) == text
     return again if again and is_better else decoded
@@ -54,6 +56,8 @@ async def decode_otherwise(variant: SourceVariant, context: SentenceContext, los
 def lost_copies(decoded: DecodedVariant) -> Set[str]:
     """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that the best translation lacks."""
     copied = decoded.variant.copied
+    if not copied:
+        return set()
     amounts = [one for one in copied if not SIGNS_WITH_WORDS.isdisjoint(one.text)]
     spans = [one for one in copied if one.kind in _REMOVED_IF_LOST or one in amounts]
     lost = protect.lost_spans(spans, decoded.best.text)

@@ -103,14 +103,14 @@ async def translate_sentence(
     fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)
     written = "\n".join([sentence, *chain.from_iterable(fixed)])
     twice = [repetition.doubled_words(written, one.text) for one in alternatives]
-    once = [with_edits(one.text, [(*at, "") for at in ranges]) for one, ranges in zip(alternatives, twice, strict=True)]
     first = sentence.partition(" ")[0]
     greeting = context.known_translation(first) if titles.is_greeting(first) else None
     label, _, rest = sentence.partition(", ")
     is_whole = titles.begins_with_address(rest, context.source) and titles.is_salutation(label, rest, context.source)
     salutation = context.known_translation(label) if is_whole else None
 
-    def finished(text: str) -> str:
+    def finished(text: str, repeated: Sequence[Range]) -> str:
+        text = with_edits(text, [(*at, "") for at in repeated]) if repeated else text
         text = titles.write_salutation(text, salutation, len(label) / len(sentence)) if salutation else text
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
         text = names.write_names(sentence, text)
@@ -120,7 +120,8 @@ async def translate_sentence(
         text = casing.begin_with_capital(text, sentence, context.target) if is_label else text
         return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
 
-    alternatives = tuple(with_text(one, finished(text)) for one, text in zip(alternatives, once, strict=True))
+    pairs = zip(alternatives, twice, strict=True)
+    alternatives = tuple(with_text(one, finished(one.text, repeated)) for one, repeated in pairs)
     for struck in _STRUCK.findall(sentence) if "~~" in sentence and not kept else ():  # the model copies it
         words = (await translate_sentence(struck, context))[0].text
         words = casing.as_clause(words, struck, context.target, False, context.is_common)

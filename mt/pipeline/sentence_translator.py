@@ -153,9 +153,10 @@ class SentenceTranslator:
             terms = self.context.find_terms(normalised.text, ranges)
             fixed = [*ranges, *((term.begin, term.end) for term in terms)]
             reworded = self.context.reworded(normalised, fixed)
-            fixed = [reworded.normalised_range(*normalised.original_range(*place)) for place in fixed]
-            normalised = reworded
-            ranges = [normalised.normalised_range(*place) for place in kept]
+            if reworded is not normalised:
+                fixed = [reworded.normalised_range(*normalised.original_range(*place)) for place in fixed]
+                normalised = reworded
+                ranges = [normalised.normalised_range(*place) for place in kept]
         else:  # times stay, because the repair of a match compares the sentence with that of the memory
             normalised = unify_numbers(normalised, ("und", "und"), ranges)
         source = self.context.encode(normalised.text)
@@ -166,8 +167,8 @@ class SentenceTranslator:
             alternatives = await self._with_all_values(normalised, ranges, fixed, alternatives)
         if normalised.text != sentence or no_break_spaces:
             alternatives = await _restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
-        texts = [(one, write_signs_of_numbers(sentence, one.text, self.context.target)) for one in alternatives]
-        alternatives = tuple(with_text(one, text) for one, text in texts)
+        target = self.context.target
+        alternatives = tuple(with_text(one, write_signs_of_numbers(sentence, one.text, target)) for one in alternatives)
         return TranslatedSentence(alternatives, self._expectation(source, alternatives[0], terms))
 
     async def _with_all_values(
@@ -219,7 +220,9 @@ class SentenceTranslator:
             fixed = [*kept, *((term.begin, term.end) for term in terms)]
             mended = mend_ranges(sentence, mended, languages, fixed)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
-        words = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
+        if raised == mended:
+            return mended
+        words = filter(None, (term.strip() for _, term in self.context.terms.glossary))
         has_term = any(mended.startswith(word) and not mended[len(word) : len(word) + 1].isalnum() for word in words)
         return mended if has_term else raised
 
@@ -235,13 +238,13 @@ class SentenceTranslator:
         if log_probabilities == (0.0,):
             return Expectation(1.0)  # a term, a phrase or a code: there was no search
         pieces, observation = alternative.pieces, Observation(log_probabilities, len(alternative.text))
-        required = {term.translation for term in terms if term.translation}
-        text = "".join(pieces).replace(SPACE_MARK, " ") if required else ""
-        places = [place for term in required for place in find_translation(term, text, self.context.target, True)]
-        begins = [0, *accumulate(map(len, pieces))] if places else []  # the last is that of EOS
-        if places and len(begins) == len(log_probabilities):  # a sentence in parts has several EOS
-            free = [n for n, begin in enumerate(begins) if not any(low < begin < high for low, high in places)]
-            observation = Observation([log_probabilities[n] for n in free], sum(len(pieces[n]) for n in free[:-1]))
+        if required := {term.translation for term in terms if term.translation}:
+            text, target = "".join(pieces).replace(SPACE_MARK, " "), self.context.target
+            places = [place for term in required for place in find_translation(term, text, target, True)]
+            begins = [0, *accumulate(map(len, pieces))]  # the last is that of EOS
+            if places and len(begins) == len(log_probabilities):  # a sentence in parts has several EOS
+                free = [n for n, begin in enumerate(begins) if not any(low < begin < high for low, high in places)]
+                observation = Observation([log_probabilities[n] for n in free], sum(len(pieces[n]) for n in free[:-1]))
         return self.estimator.expectation(self.context.source, source[len(self.context.tag) : -1], observation)
 
 

@@ -44,6 +44,7 @@ class TextTask:
     text: str
     planner: "TextPlanner"
     matches: Mapping[str, MemoryMatch] = field(default_factory=dict)  # by sentence
+    no_break_spaces: bool = False  # whether the translation gets those that typography demands
     parts: list[TextPart] = field(default_factory=list)
     problem: str = ""  # reason why the text has no translation
     requests: list[Request] = field(default_factory=list)  # requests of all calls so far
@@ -82,7 +83,7 @@ class TextTask:
         self._written.append(replace(part, text=self.planner.written(part)) if part.kept else part)
         if not part.kept:
             matched = self.matches.get(part.text)
-            routine = Routine(self.planner.translate(part, matched, self._has_no_break_spaces))
+            routine = Routine(self.planner.translate(part, matched, self.no_break_spaces))
             self._sentences.append((part, routine))
             self._unfinished += 1
             self._track(routine)
@@ -133,12 +134,13 @@ class TextTask:
         end = 0
         places = zip(self._source_ranges, self._gaps[:-1], strict=True)
         for (part, routine), (source_range, gap), explained in zip(self._sentences, places, explanations, strict=True):
-            best, expectation = routine.value.best, routine.value.expectation
+            translated = routine.value
+            best, expectation = translated.best, translated.expectation
             begin = end + len(gap)
             end = begin + len(best.text)
             yield SentenceTranslation(
                 part.text,
-                routine.value.alternatives,
+                translated.alternatives,
                 source_range,
                 (begin, end),
                 confidence=expectation.quality,
@@ -156,6 +158,8 @@ class TextTask:
         Raises: the error of `sentences`.
         """
         sentences = tuple(self.sentences()) if sentences is None else sentences
+        if len(self.parts) == len(sentences) == 1 and sentences[0].match is None:
+            return Translation(sentences[0].alternatives, tuple(sentences))
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
         return Translation(tuple(self._join(sentences, rank) for rank in range(ranks)), tuple(sentences))
 
@@ -186,10 +190,6 @@ class TextTask:
         chosen = [sentence.alternatives[min(rank, len(sentence.alternatives) - 1)] for sentence in sentences]
         texts = [gap + alternative.text for gap, alternative in zip(self._gaps, chosen, strict=False)]
         return join_alternatives("".join([*texts, self._gaps[-1]]), chosen)
-
-    @cached_property
-    def _has_no_break_spaces(self) -> bool:
-        return has_no_break_spaces(self.text)
 
     @cached_property
     def _source_ranges(self) -> list[Range]:
@@ -233,8 +233,9 @@ class TextPlanner(SentenceTranslator):
         """
         text = text if text.isascii() else narrow(text.encode("utf-8", "replace").decode())  # without lone surrogates
         by_sentence = {match.sentence: match for match in matches}
-        planner = replace(self, is_message=True) if self.protect and MESSAGE.search(text) else self
-        return TextTask(text, planner, by_sentence, steps=planner._steps(text, kept, by_sentence))
+        planner = replace(self, is_message=True) if self.protect and "{" in text and MESSAGE.search(text) else self
+        steps = planner._steps(text, kept, by_sentence)
+        return TextTask(text, planner, by_sentence, has_no_break_spaces(text), steps=steps)
 
     def attempt(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. An exception of the tokenizer becomes the problem of the task."""

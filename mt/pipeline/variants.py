@@ -91,14 +91,17 @@ class SentenceContext:
         languages = self.source, self.target
         for reword in (read_acronyms, lambda one, _, fixed: expand_abbreviations(one, self.source, fixed), read_times):
             reworded = reword(text, languages, kept)
-            kept = [reworded.normalised_range(*text.original_range(*place)) for place in kept]
-            text = reworded
+            if reworded is not text:
+                kept = [reworded.normalised_range(*text.original_range(*place)) for place in kept]
+                text = reworded
         return unify_numbers(text, languages, kept)
 
     def find_terms(self, text: str, kept: Sequence[Range] = (), any_case: bool = False) -> tuple[TermMatch, ...]:
         """Return the terms of a text outside the ranges `kept` that are no part of a placeholder, code or address."""
         terms = self.terms.find(text, self.source, kept, any_case)
-        spans = [span for span in protect.find_spans(text) if span.kind is not SpanKind.NUMBER] if terms else []
+        if not terms:
+            return ()
+        spans = [span for span in protect.find_spans(text) if span.kind is not SpanKind.NUMBER]
         return tuple(
             term
             for term in terms
@@ -164,12 +167,14 @@ class SentenceContext:
 
         Emoji and spans without a stand-in are removed. Spans in `terms` are not protected, except numbers and `kept`.
         """
-        spans = tuple(
-            span
-            for span in protect.find_spans(text, kept)
-            if span.kind in (SpanKind.NUMBER, SpanKind.KEPT)
-            or not any(begin < span.end and end > span.begin for begin, end in terms)
-        )
+        spans = protect.find_spans(text, kept)
+        if spans and terms:
+            spans = tuple(
+                span
+                for span in spans
+                if span.kind in (SpanKind.NUMBER, SpanKind.KEPT)
+                or not any(begin < span.end and end > span.begin for begin, end in terms)
+            )
         if not spans:
             return SourceVariant(text, tuple(kept), tuple(terms), (), (), StrippedText(text.rstrip()), reading)
         known, is_first = self.tokenizer.characters, reading in FIRST_READINGS
@@ -269,7 +274,8 @@ class DecodedVariant:
         """Return the n-best list without the alternatives that damage a stand-in, or None if no alternative is left."""
         pairs = [(context.alternative(hypothesis, variant.spans), hypothesis) for hypothesis in result.hypotheses]
         source, stand_ins = variant.stripped.text, variant.stand_ins
-        pairs = [pair for pair in pairs if put_back(pair[0].text, source, stand_ins, context.target) is not None]
+        if stand_ins:
+            pairs = [pair for pair in pairs if put_back(pair[0].text, source, stand_ins, context.target) is not None]
         return cls(variant, request, *map(tuple, zip(*pairs, strict=True))) if pairs else None
 
     @property
@@ -294,16 +300,19 @@ async def decode_variants(
     """
     requests = [context.request(variant.stripped.text, options) for variant in variants]
     results = await DecodeCall(requests)
-    decoded = (
-        DecodedVariant.of(variant, request, result, context)
+    decoded = [
+        one
         for variant, request, result in zip(variants, requests, results, strict=True)
-    )
-    return [one for one in decoded if one], [result.problem for result in results if result.problem]
+        if (one := DecodedVariant.of(variant, request, result, context))
+    ]
+    return decoded, [result.problem for result in results if result.problem]
 
 
 async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Alternative, ...]:
     """Insert protected spans that were removed, or that the model omitted. Return all alternatives of `decoded`."""
     stripped, spans, stand_ins = decoded.variant.stripped, decoded.variant.spans, decoded.variant.stand_ins
+    if not (spans or stand_ins):
+        return decoded.alternatives
     alternatives = []
     for rank, alternative in enumerate(decoded.alternatives):
         text = put_back(alternative.text, stripped.text, stand_ins, context.target) if stand_ins else alternative.text

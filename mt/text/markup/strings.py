@@ -72,8 +72,10 @@ def keeps_marks(text: str, translation: str) -> bool:
 
     No emphasis of it crosses a quotation, as in `**tab „File**“`.
     """
-    count, found = len(_find_marks(text)), _find_marks(translation)
-    return not count or (
+    if not (count := len(_find_marks(text))):
+        return True
+    found = _find_marks(translation)
+    return (
         count == len(found)
         and text.count("**") == translation.count("**")
         and all(one[0].count("„") == one[0].count("“") and one[0].count('"') % 2 == 0 for one in found)
@@ -268,7 +270,7 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
     PAUSE comes after a step that gave no part, so that the time between two parts is bounded. A part of more than
     LONGEST_SENTENCE characters with its tags is cut behind tags.
     """
-    if MESSAGE.search(text) and len(text) < LONGEST_SENTENCE and (message := whole_sentences(text)):
+    if "{" in text and MESSAGE.search(text) and len(text) < LONGEST_SENTENCE and (message := whole_sentences(text)):
         yield from _split_around_branches(message[0], language)
         return
     tags: list[StringTag] = []

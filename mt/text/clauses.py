@@ -11,6 +11,7 @@ from mt.text.word_tables import read_tables
 AFTER_CLAUSE = re.compile(  # no full stop after a short word, which may be an abbreviation or an ordinal number
     r"""(?:(?<=[,;:!?…،؛؟।–—])|(?<=\w{4}\.)|(?<=\.{3}))["'”’»)\]]*\s+|(?<=[，、；：。！？])["'”’」』）]*(?=\S)"""
 )
+_MARK = re.compile(r"[,;:!?….،؛؟।–—，、；：。！？](?!\Z)")  # a fast test: one is before each end of a clause
 
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 LIST_SIGN = r"(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]"
@@ -36,7 +37,7 @@ def clause_ranges(sentence: str, language: str) -> list[Range]:
 
     A clause ends at punctuation, or begins with a conjunction.
     """
-    places = {match.end() for match in AFTER_CLAUSE.finditer(sentence)}
+    places = {match.end() for match in AFTER_CLAUSE.finditer(sentence)} if _MARK.search(sentence) else set[int]()
     for pattern in conjunctions(language)[:1]:
         places |= {match.end() for match in pattern.finditer(sentence)}
     return [(begin, end) for begin, end in pairwise(sorted({0, *places, len(sentence)}))] or [(0, 0)]

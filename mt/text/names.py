@@ -9,7 +9,7 @@ from mt.text.word_tables import read_tables, read_words
 _WORD = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ]\w+(?:-[A-ZÀ-ÖØ-Þ]\w+)?"
 _SURNAME = rf"(?:[A-Z]\. ){{0,2}}(?P<surname>{_WORD})"
 _FIRST = re.compile(rf"(?<![\w-])(?P<given>{_WORD})(?= {_SURNAME})")
-_NEXT_CAPITAL = re.compile(" [A-ZÀ-ÖØ-Þ]")  # a fast test
+_NEXT_CAPITAL = re.compile(r" (?:[A-ZÀ-ÖØ-Þ]|e\.)")  # a fast test: of a surname or a legal form, as in Müller e. K.
 _NO_COMPANY = (  # words that begin a sentence: Our LLC
     r"(?:D(?:as|em|en|er|es|ie)|(?:[DMS]?[Ee]in|Kein|Ihr|Unser|Eu[er]+|Dies|Jed|Welch)(?:e[mnrs]?)?|Als|Bei|Eine[mnrs]?|Zu[mr]"
     r"|An?|Any|As|Each|Every|For|Her|His|If|Its?|My|No|Our|That|The|Their|This|Your"
@@ -53,13 +53,15 @@ def lost_names(source: str, translation: str) -> list[Range]:
 
     Other words with a capital after a given name may be no surnames: `Heute hat Anna Geburtstag`, `Louis XIV`.
     """
-    companies = _COMPANY.finditer(source) if any(map(source.__contains__, _LEGAL_FORMS)) else ()
-    lost = [match.span() for match in companies if match[1] not in translation]
-    lost += [
-        (match.start(), match.end("surname"))
-        for match in (_FIRST.finditer(source) if _NEXT_CAPITAL.search(source) else ())
-        if not all(name in translation for name in match.groups()) and _is_name(match["surname"], match["given"])
-    ]
+    lost = list[Range]()
+    if _NEXT_CAPITAL.search(source):
+        companies = _COMPANY.finditer(source) if any(map(source.__contains__, _LEGAL_FORMS)) else ()
+        lost += [match.span() for match in companies if match[1] not in translation]
+        lost += [
+            (match.start(), match.end("surname"))
+            for match in _FIRST.finditer(source)
+            if not all(name in translation for name in match.groups()) and _is_name(match["surname"], match["given"])
+        ]
     covered = {place for one in lost for place in range(*one)}
     for places, forms in _given_names(source, translation):
         if not forms:
@@ -93,7 +95,7 @@ def _given_names(source: str, translation: str) -> list[tuple[list[re.Match[str]
             places = [*re.finditer(rf"(?<![\w.@'’/-]){name}(?![\w@/-]|\.\w)", source)]
             if places and not any(map(_is_translated, places)):
                 found.append((places, _other_forms(name, translation)))
-    lost = [places for places, forms in found if not forms]
+    lost = [places for places, forms in found if not forms] if found else []
     if len(lost) != 1:
         return found
     new = _certain_names_in(translation).difference(_CAPITALISED.findall(source), *(forms for _, forms in found))

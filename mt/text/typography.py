@@ -72,6 +72,8 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
     spaces of the source if it has any. A hyphen in place of the dash of a span such as `A1–A4` becomes a dash. The
     length of the translation does not change.
     """
+    if not spans:
+        return translation
     for span in spans:
         if "–" in span.text and span.kind is not SpanKind.NUMBER:
             translation = translation.replace(span.text.replace("–", "-"), span.text)

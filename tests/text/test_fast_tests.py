@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mt.text import abbreviations, mending, negation, repetition, typography
+from mt.text import abbreviations, clauses, mending, names, negation, repetition, typography
 from mt.text.alignment import PieceAttention
 from mt.text.markup import strings
 from mt.text.word_tables import read_tables
@@ -114,3 +114,19 @@ def test_pieces_that_cannot_repeat_are_not_repetitive(source: list[str], target:
         fast = repetition.is_repetitive(source, target)
         patch.setattr(repetition, "may_repeat", lambda pieces: True)
         assert repetition.is_repetitive(source, target) == fast
+
+
+@given(_ENDS, st.sampled_from(["de", "en", "fr", "zh"]))
+@example("你好，世界", "zh")
+@example("Go… now and go", "en")
+def test_text_without_marks_within_has_no_clauses(text: str, language: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fast = clauses.clause_ranges(text, language)
+        patch.setattr(clauses, "_MARK", Always())
+        assert clauses.clause_ranges(text, language) == fast
+
+
+@pytest.mark.parametrize("source", ["Müller e. K. kam", "Weiß e.K. kam", "die Weiß & Sohn OHG", "by Example Inc."])
+def test_company_names_have_a_hint(source: str) -> None:
+    assert names._NEXT_CAPITAL.search(source)
+    assert names.lost_names(source, "")

@@ -129,7 +129,7 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
             if phrase := phrases.translate_words(text[begin:end].lower(), context.source, context.target):
                 break
         word = words[0]._replace(end=end, text=text[begin:end], last=last, new=max(one.new for one in words[:count]))
-        before = joined[-1].text if joined and text[joined[-1].end : begin] == " " else ""
+        before = joined[-1].text if joined and text[joined[-1].end : begin] in (" ", ". ") else ""  # Dr. Koch
         is_name = before[:1].isupper() and not _DETERMINER.fullmatch(before)
         if not is_german:
             is_name = text[begin].isupper() and (begin > 0 or not word.text.endswith("s"))

@@ -32,6 +32,7 @@ _DEGREE = re.compile(rf"(?<!\w){_DEGREE_WORD}(?= )")
 _DEGREES_AND_NAME = re.compile(rf"(?<= )(?:{_DEGREE_WORD} )+(?:{_NAME})\Z")
 _TITLE_OF_DEGREE = re.compile(r"\b(?:M[rs]s?\.?|Monsieur|Madame|M\.|Mme) (?=(?:Dr|[Pp]rof))")
 POLITE = re.compile(r"(?:Sie|Ihnen|Ihre?[mnrs]?)\b")  # the German address, or she, they, her and their
+_LETTER = re.compile(r"\ADear (?=M(?:r|s|rs)\b)")
 _BESIDE = 200  # number of characters beside a title that are examined
 _WIFE = re.compile(rf"(?i:(?:{'|'.join(_WORDS['of_wives'])})(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)")
 
@@ -72,7 +73,8 @@ def write_titles(source: str, translation: str, languages: tuple[str, str]) -> s
         place = begin + len(new) + len(match["name"])
     for wrong, right in _beside(target) if _has_title(translation, target) else ():
         translation = wrong.sub(right, translation)
-    return translation
+    is_letter = target != "en" or begins_greeting(source)
+    return translation if is_letter else _LETTER.sub("", translation)  # Dear Mr Blanc is sick
 
 
 def last_name(text: str, language: str) -> str:

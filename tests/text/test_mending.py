@@ -239,6 +239,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "Charles the Great, Louis XIV", "Karl der Große, Ludwig XIV."),
     ],
     "titles": [
+        ("fr en", "Monsieur Blanc est malade.", "⟨Dear →⟩Mr Blanc is sick."),
         ("en de", "Mr Smith called.", "⟨Mr→Herr⟩ Smith rief an."),
         ("en de", "Please ask Mr. Smith's wife.", "Frag ⟨Mr.→Herrn⟩ Smiths Frau."),
         ("en fr", "Miss Black slept. Miss America won.", "⟨Miss→Mme⟩ Black dormait. Miss America a gagné."),

@@ -59,7 +59,9 @@ _NUMBER = (
     rf"(?:[ \u00a0\u202f]?(?:(?:%%|[%‰{MONEY}])(?![\w({{])|(?:°[CF]?|{ISO_4217})(?!\w))|[+#](?![\w+#]))?"
 )
 _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
-_FRACTION = r"(?<![\w.,/])(?:\d{1,4} ?)?[¼-¾⅐-⅞](?!\w)"
+_FRACTION = r"(?<![\w.,/])(?:\d{1,4} ?)?[¼-¾⅐-⅞]++(?!\w)"
+_ENCLOSED = "\u2460-\u24ff\u3200-\u32ff"  # numbers and letters in circles and brackets
+_SIGNS = rf"[{_ENCLOSED}](?: ?[{_ENCLOSED}])+"  # models copy one of them, and repeat or lose some of several
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
 _INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
 _SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
@@ -81,7 +83,7 @@ SPAN = re.compile(
     rf"|(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
     rf"|(?P<memoq>\{{\d{{1,3}}>|<\d{{1,3}}\}})|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|{LETTER_SYMBOL}|{_RANGE}|{_FRACTION}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
+    rf"|{_BRACKET}|{_LITERAL}|{LETTER_SYMBOL}|{_RANGE}|{_FRACTION}|{_SIGNS}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
     rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
@@ -96,7 +98,7 @@ PLACEHOLDER = re.compile(  # or a word that has one, such as user{id}@example.co
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
-_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³¼-¾⅐-⅞⁰⁴-⁹ⁿ₀-₉†‡⟦\u2102-\u2138{MONEY}{_EMOJI_CHARACTER}]"
+_HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³¼-¾⅐-⅞⁰⁴-⁹ⁿ₀-₉†‡⟦\u2102-\u2138{_ENCLOSED}{MONEY}{_EMOJI_CHARACTER}]"
 HINTS = (  # fast tests, without a match in most sentences without spans
     re.compile(
         rf"[A-Z.:;=/({_HINT[1:-1]}-](?:(?<={_HINT})"

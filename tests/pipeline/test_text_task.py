@@ -586,6 +586,14 @@ def test_odd_text(translator: Translator, name: str, sentences: bool) -> None:
         assert translation == text
 
 
+@pytest.mark.parametrize("sign", "①⑴⒈㉑㈠½⅓")
+def test_signs_alone_are_not_decoded(translator: Translator, sign: str) -> None:
+    steps = translator.engine.steps
+    for text in (sign * 1200, f"{sign} " * 600 + sign):
+        assert translator.translate_many([text], options=BRIEF)[0].text == text
+    assert translator.engine.steps == steps
+
+
 def test_a_token_of_a_megabyte(translator: Translator) -> None:
     options = SearchOptions(beam_size=1, max_length=2)
     for text in ("a" * 1_000_000, "a1." * 50_000):

@@ -35,6 +35,7 @@ from service.http.fields import (
     Number,
     TextField,
     TextOrTexts,
+    Words,
 )
 from service.translation.answers import other_texts, rounded_match
 from service.translation.jobs import Answer, DetectedSource, StreamedSentence, percent, untranslated_parts
@@ -140,8 +141,8 @@ class FileRequest(TranslationFields):
     file: FileField = Field(description="File in a format that GET /frontend/settings lists.")
     source: SourceField = Field(description="Code of GET /languages, or auto.")
     target: LanguageField = Field(description="Code of GET /languages.")
-    columns: TextField = Field(
-        "",
+    columns: Words = Field(
+        [],
         description="Columns to translate of a .csv or .tsv file, separated by commas: names in the first row, or "
         "numbers.",
     )

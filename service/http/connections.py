@@ -187,8 +187,7 @@ class Connection(HttpToolsProtocol):
         self._lack = max(0, self._lack + PIECE_BYTES - size)
         if self._lack > MAX_LACK:
             problem = f"more than {MAX_LACK // PIECE_BYTES} headers or chunks of less than {PIECE_BYTES} bytes"
-            in_head = HeadTooLarge(f"Invalid request: {problem}")
-            self._refusal = in_head if self._in_head else InvalidRequest.listing(problem)
+            self._refusal = (HeadTooLarge if self._in_head else InvalidRequest)(f"Invalid request: {problem}")
             raise self._refusal
 
     def on_message_complete(self) -> None:

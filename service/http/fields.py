@@ -15,6 +15,8 @@ from starlette.datastructures import UploadFile
 from service.errors import well_formed
 
 FLAGS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
+MAX_COMMAS = 20_000  # of JSON in a form: it is parsed in one piece
+MAX_WORDS = 1000  # names of elements or of columns; the event loop reads and pickles them
 
 
 def _single(value: Any) -> Any:
@@ -69,12 +71,17 @@ def _texts(value: Any) -> Any:
 
 
 def _words(value: Any) -> Any:
-    return [word.strip() for item in _texts(value) for word in item.split(",") if word.strip()]
+    words = [word.strip() for item in _texts(value) for word in item.split(",") if word.strip()]
+    if len(words) > MAX_WORDS:
+        raise ValueError(f"has {len(words)} items; accepted: at most {MAX_WORDS}")
+    return words
 
 
 def _parse_json(value: Any, opening: str) -> Any:
     """Return the parsed JSON if `value` is a text that begins with `opening`, otherwise `value` itself."""
     if isinstance(value, str) and value.strip().startswith(opening):
+        if value.count(",") >= MAX_COMMAS:
+            raise ValueError(f"has more than {MAX_COMMAS} items")
         try:
             return json.loads(value)
         except (ValueError, RecursionError):

@@ -55,8 +55,7 @@ async def translate_file(
     if problems := body.term_problems(body.source):
         raise InvalidRequest.listing(*problems)
     job = await job_without_texts(body, body.target, caller, services)
-    columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
-    content = uploaded_content(body.file)
+    content, columns = uploaded_content(body.file), tuple(body.columns)
     opened = await while_connected(request, translations.documents.open(job, name, content, columns, body.encoding))
     async with services.access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))

@@ -165,7 +165,8 @@ async def job_for(body: TranslateRequest, target: str, caller: Caller, services:
     job = await job_without_texts(body, target, caller, services)
     job.texts, job.format, job.deadline = body.texts, Format(body.format), deadline
     job.split_sentences, job.beam_size, job.alternatives = body.split_sentences, body.beam_size, body.alternatives
-    job.alignment, job.attention = body.alignment, text_weights(body)
+    weights = MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets})
+    job.alignment, job.attention = body.alignment, weights if body.attention else 0
     return job
 
 
@@ -230,11 +231,6 @@ def formality_of(choice: str | None, target: str, name: str = "") -> Formality |
             f"'formality' is not supported for given '{field}'",
             accepted="default, prefer_less, prefer_more",
         ) from error
-
-
-def text_weights(body: TranslateRequest) -> int:
-    """Return the limit of attention weights for one text and one target; 0 if the request does not want them."""
-    return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 
 async def stream_events(

@@ -1,12 +1,15 @@
 """Bounds of request bodies before and while they are parsed; the header that names a download."""
 
 import asyncio
+import json
 import threading
+from io import BytesIO
 from typing import Any
 
 import pytest
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import UploadFile
 
 import service.http.bodies as bodies
 from service.errors import InvalidRequest
@@ -14,6 +17,7 @@ from service.http.attachments import attachment
 from service.http.bodies import CHUNK, check_fields, parse_body, read_fields, read_form
 from service.routes.deepl.glossaries import MultilingualBody
 from service.routes.deepl.translate import TranslateBody
+from service.schemas import FileRequest, TranslateRequest
 
 FORM = "multipart/form-data; boundary=b"
 URLENCODED = "application/x-www-form-urlencoded"
@@ -85,12 +89,30 @@ def test_the_head_of_a_part_is_short() -> None:
         asyncio.run(read_fields(request(FORM, part("file", "House", f'; filename="{"a" * 2000}.txt"') + b"--b--\r\n")))
 
 
+EN_DE = {"source": "en", "target": "de"}
+MANY = list(map(str, range(20_001)))
+FILE = UploadFile(BytesIO(b"a"), filename="a.csv")
+
+
 @pytest.mark.parametrize(
     ("model", "body", "message"),
     [
         (TranslateBody, {"text": [0] * 40_000, "target_lang": "DE"}, "must be a list of strings"),
         (TranslateBody, {"text": ["a"], "target_lang": "DE", "ignore_tags": [0] * 40_000}, "must be a list of strings"),
         (MultilingualBody, {"name": "a", "dictionaries": [0] * 400_000}, "Input should be"),
+        (TranslateBody, {"text": ["a"], "target_lang": "DE", "ignore_tags": "a," * 1001}, "accepted: at most 1000"),
+        (
+            TranslateBody,
+            {"text": ["a"], "target_lang": "DE", "splitting_tags": ["a,b"] * 501},
+            "accepted: at most 1000",
+        ),
+        (FileRequest, EN_DE | {"file": FILE, "columns": "1," * 1001}, "accepted: at most 1000"),
+        (TranslateRequest, EN_DE | {"q": "a", "targets": json.dumps(MANY)}, "more than 20000 items"),
+        (
+            TranslateRequest,
+            EN_DE | {"q": "a", "glossary": json.dumps(dict.fromkeys(MANY))},
+            "more than 20000 items",
+        ),
     ],
 )
 def test_a_list_of_wrong_values_is_one_problem(model: Any, body: dict[str, Any], message: str) -> None:

@@ -95,7 +95,8 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
         long = [word[0] for word in words]  # all words, because there are few
     if not long or any(not _in_title_case(word) and not _is_code(word) for word in long):
         return None
-    lowered = _lower_words(sentence, words, language, _fixed(words), is_headline=len(words) >= _LEAST_TITLE)
+    fixed = _fixed(words) | set(filter(is_given_name, long))
+    lowered = _lower_words(sentence, words, language, fixed, is_headline=len(words) >= _LEAST_TITLE)
     return lowered if lowered != sentence else None
 
 

@@ -1,6 +1,6 @@
 """Second searches for a sentence whose translation has lost or damaged something."""
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import replace
 
 from mt.languages import likely_script
@@ -14,7 +14,7 @@ from mt.text.span_patterns import SIGNS_WITH_WORDS
 from mt.text.typography import space_copied_slashes
 
 NO_REPEAT_NGRAM = 3  # in the second search, which follows a repetitive translation
-_LOSS_HANDICAP = 0.6  # difference of scores up to which a translation without losses is better than one with them
+_LOSS_HANDICAP, _MARK_HANDICAP = 0.6, 0.3  # of scores, in favour of a translation without losses, or with all marks
 _OTHER_READINGS = (Reading.NAMES, Reading.NUMBERS, Reading.REMOVED)
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
@@ -53,16 +53,28 @@ async def decode_otherwise(variant: SourceVariant, context: SentenceContext, los
     return None
 
 
-def lost_copies(decoded: DecodedVariant) -> Set[str]:
-    """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that the best translation lacks."""
+def lost_copies(decoded: DecodedVariant, text: str | None = None) -> Set[str]:
+    """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that the best translation lacks.
+
+    `text` is another translation that replaces it.
+    """
+    text = decoded.best.text if text is None else text
     copied = decoded.variant.copied
     if not copied:
         return set()
     amounts = [one for one in copied if not SIGNS_WITH_WORDS.isdisjoint(one.text)]
     spans = [one for one in copied if one.kind in _REMOVED_IF_LOST or one in amounts]
-    lost = protect.lost_spans(spans, decoded.best.text)
+    lost = protect.lost_spans(spans, text)
     lost += amounts if any(one in amounts for one in lost) else []  # not $12 und 30 Dollar
-    return {span.text for span in lost or (() if protect.are_in_order(spans, decoded.best.text) else spans)}
+    return {span.text for span in lost or (() if protect.are_in_order(spans, text) else spans)}
+
+
+async def decode_with_marks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again, with more hypotheses, if the best translation lost marks of emphasis, but no other spans."""
+    lost = lost_copies(decoded)
+    if context.options.sample or not lost or set("".join(lost)) != {"*"}:
+        return decoded
+    return await _decode_more(decoded, lambda text: not lost_copies(decoded, text), context, _MARK_HANDICAP) or decoded
 
 
 def lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Range]:
@@ -132,12 +144,19 @@ async def decode_without_losses(decoded: DecodedVariant, context: SentenceContex
 
     if not has_lost(decoded.best.text):
         return decoded
+    return await _decode_more(decoded, lambda text: not has_lost(text), context) or decoded
+
+
+async def _decode_more(
+    decoded: DecodedVariant, is_right: Callable[[str], bool], context: SentenceContext, handicap: float = _LOSS_HANDICAP
+) -> DecodedVariant | None:
+    """Decode again, with more hypotheses. Return those that are right, or None if the best of them is much worse."""
     beams = max(MIN_BEAMS, context.options.beam_size)
     options = replace(context.options, beam_size=beams, n_best=beams)
     again, _ = await decode_variants([decoded.variant], context, options)
-    right = again and again[0].only(lambda one: not has_lost(one.text))
-    if not right or right.best.score < decoded.best.score - _LOSS_HANDICAP:
-        return decoded
+    right = again and again[0].only(lambda one: is_right(one.text))
+    if not right or right.best.score < decoded.best.score - handicap:
+        return None
     kept = context.options.n_best
     return replace(right, alternatives=right.alternatives[:kept], hypotheses=right.hypotheses[:kept])
 

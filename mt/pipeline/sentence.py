@@ -12,6 +12,7 @@ from mt.pipeline.division import divide_at_mark, divide_at_phrase, divide_at_spa
 from mt.pipeline.driver import DecodeCall, gather
 from mt.pipeline.repairs import (
     decode_otherwise,
+    decode_with_marks,
     decode_with_spaced_slashes,
     decode_without_blanks,
     decode_without_losses,
@@ -280,6 +281,7 @@ async def _translate_variants(
         return one.best.score - FIRST_READINGS[one.variant.reading] - _LABEL_HANDICAP * is_label
 
     decoded = max(candidates, key=rank, default=None)
+    decoded = decoded and await decode_with_marks(decoded, context)
     lost = lost_copies(decoded) if decoded else set()
     if decoded is None or lost:
         decoded = await decode_otherwise(decoded.variant if decoded else variants[0], context, lost) or decoded

@@ -30,7 +30,7 @@ LONGEST_SENTENCE = 2000
 
 _MOST_MERGED = 100  # kept parts, which also bounds the time between two parts
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
-_LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, *_PATTERNS = (
+_LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, _NO_BEGIN, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["sentences"].values()
 )
 _ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL, *_DAYS = _PATTERNS
@@ -236,8 +236,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         follows = paragraph[end : end + 1]
         unfinished = (
             end in inside
-            or follows == "="
-            or paragraph[end : end + 2] in (": ", "; ")
+            or _NO_BEGIN.match(paragraph, end) is not None
             or (follows in ("-", "–") and bool(_FIRST_PART.search(sentence) or _SECOND_PART.match(paragraph, end)))
             or any(after.match(paragraph, end) and day.search(sentence) for day, after in _OF_DAYS)
             or ends_with_abbreviation(paragraph[begin:end], paragraph[end : end + 20], language)

@@ -101,6 +101,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("en", "⟨1.⟩"),
         ("en", "⟨II. Second.⟩ ⟨I and II.⟩ ⟨Third.⟩"),
         ("en", "⟨We use .NET.⟩ ⟨ASP.NET and System.IO.File are here.⟩"),
+        ("fr", r"⟨Voir **Acme, Inc.**, puis **Table.\$Nom** ici.⟩ ⟨**Fin.**⟩ ⟨Il va.⟩"),
         ("en", "⟨The class db.Connection is old.⟩ ⟨He runs app.Main.⟩"),
         ("en", "⟨Call Data.DataSet.⟩ ⟨See a.com.⟩⟨Then go to Berlin.⟩⟨The end.⟩"),
         ("en", "⟨Use XmlDocument.Load() or **Text.Format**.⟩ ⟨It⟩"),

@@ -53,15 +53,11 @@ async def decode_otherwise(variant: SourceVariant, context: SentenceContext, los
     return None
 
 
-def lost_copies(decoded: DecodedVariant, text: str | None = None) -> Set[str]:
-    """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that the best translation lacks.
-
-    `text` is another translation that replaces it.
-    """
-    text = decoded.best.text if text is None else text
-    copied = decoded.variant.copied
-    if not copied:
+def lost_copies(decoded: DecodedVariant, text: str = "") -> Set[str]:
+    """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that `text` (or the best) lacks."""
+    if not (copied := decoded.variant.copied):
         return set()
+    text = text or decoded.best.text
     amounts = [one for one in copied if not SIGNS_WITH_WORDS.isdisjoint(one.text)]
     spans = [one for one in copied if one.kind in _REMOVED_IF_LOST or one in amounts]
     lost = protect.lost_spans(spans, text)
@@ -71,10 +67,9 @@ def lost_copies(decoded: DecodedVariant, text: str | None = None) -> Set[str]:
 
 async def decode_with_marks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
     """Decode again, with more hypotheses, if the best translation lost marks of emphasis, but no other spans."""
-    lost = lost_copies(decoded)
-    if context.options.sample or not lost or set("".join(lost)) != {"*"}:
+    if context.options.sample or set("".join(lost_copies(decoded))) != {"*"}:
         return decoded
-    return await _decode_more(decoded, lambda text: not lost_copies(decoded, text), context, _MARK_HANDICAP) or decoded
+    return await _decode_more(decoded, lambda text: not lost_copies(decoded, text), context, _MARK_HANDICAP)
 
 
 def lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Range]:
@@ -138,26 +133,23 @@ async def decode_without_losses(decoded: DecodedVariant, context: SentenceContex
     source, languages = decoded.variant.stripped.text, (context.source, context.target)
     numbers = [span for span in decoded.variant.copied if span.kind is SpanKind.NUMBER]
 
-    def has_lost(text: str) -> bool:
+    def is_complete(text: str) -> bool:
         inverted = negation.is_lost(source, text, languages) or negation.is_lost(text, source, languages[::-1])
-        return inverted or bool(protect.lost_spans(numbers, text)) or protect.has_doubled_numbers(numbers, text)
+        return not (inverted or protect.lost_spans(numbers, text) or protect.has_doubled_numbers(numbers, text))
 
-    if not has_lost(decoded.best.text):
-        return decoded
-    return await _decode_more(decoded, lambda text: not has_lost(text), context) or decoded
+    return decoded if is_complete(decoded.best.text) else await _decode_more(decoded, is_complete, context)
 
 
 async def _decode_more(
     decoded: DecodedVariant, is_right: Callable[[str], bool], context: SentenceContext, handicap: float = _LOSS_HANDICAP
-) -> DecodedVariant | None:
-    """Decode again, with more hypotheses. Return those that are right, or None if the best of them is much worse."""
-    beams = max(MIN_BEAMS, context.options.beam_size)
+) -> DecodedVariant:
+    """Return more hypotheses, those that are right, or `decoded` if the best of them is much worse."""
+    beams, kept = max(MIN_BEAMS, context.options.beam_size), context.options.n_best
     options = replace(context.options, beam_size=beams, n_best=beams)
     again, _ = await decode_variants([decoded.variant], context, options)
     right = again and again[0].only(lambda one: is_right(one.text))
     if not right or right.best.score < decoded.best.score - handicap:
-        return None
-    kept = context.options.n_best
+        return decoded
     return replace(right, alternatives=right.alternatives[:kept], hypotheses=right.hypotheses[:kept])
 
 

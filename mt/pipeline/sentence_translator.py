@@ -95,11 +95,9 @@ class SentenceTranslator:
         if is_usual or self._has_marked_term(part):
             return translated
         other = await self._translate_marked(part, no_break_spaces, marks=True)
-        if not strings.keeps_marks(part.text, other.best.text):
-            return translated
-        if not is_kept or strings.has_foreign_marks(part.text):
-            return other
-        return other if other.exceeds(translated, _HANDICAP) else translated
+        is_better = strings.has_foreign_marks(part.text) or other.exceeds(translated, _HANDICAP)
+        is_better = is_better and strings.keeps_marks(part.text, other.best.text)
+        return other if is_better or not is_kept else translated
 
     async def _translate_message(
         self, parts: Sequence[tuple[str, bool]], wholes: Sequence[str], no_break_spaces: bool

@@ -177,14 +177,13 @@ class SentenceContext:
             )
         if not spans:
             return SourceVariant(text, tuple(kept), tuple(terms), (), (), StrippedText(text.rstrip()), reading)
-        known, is_first = self.tokenizer.characters, reading in FIRST_READINGS
+        is_first = reading in FIRST_READINGS
         copied: list[ProtectedSpan] = []
         replaced: list[ProtectedSpan] = []
         removed: list[ProtectedSpan] = []
         for span in spans:
             first = is_first or (lost is not None and span.text not in lost)
-            readable = span.kind is not SpanKind.EMOJI and known.issuperset(plain_spaces(span.text))
-            readable = readable or (first and span.kind is SpanKind.NUMBER and self._has_known_sign(span.text))
+            readable = span.kind is not SpanKind.EMOJI and self._can_read(span.text, first)
             has_sense = span.kind not in (SpanKind.EMOJI, SpanKind.TAG) and _stands_for_words(span)
             may_stand = has_sense and reading is not Reading.REMOVED
             if readable and (span.kind is SpanKind.NUMBER or (first and not (may_stand and is_placeholder(span.text)))):
@@ -197,11 +196,13 @@ class SentenceContext:
             text, tuple(kept), tuple(terms), spans, tuple(copied), stripped, reading, written.stand_ins
         )
 
-    def _has_known_sign(self, number: str) -> bool:
-        """Return whether only a sign of money that the model has read as bytes makes a number unreadable."""
-        signs = set(plain_spaces(number)) - self.tokenizer.characters
-        is_read = self.bigrams is not None and signs <= SIGNS_WITH_WORDS
-        return is_read and all(self.known_pieces(sign) and UNK not in self.tokenizer.encode(sign) for sign in signs)
+    def _can_read(self, span: str, is_first: bool) -> bool:
+        """Return whether the model knows a span's characters; at first, signs of money that it read as bytes count."""
+        signs = set(plain_spaces(span)) - self.tokenizer.characters
+        is_read = is_first and self.bigrams is not None and signs <= SIGNS_WITH_WORDS
+        return not signs or (
+            is_read and all(self.known_pieces(sign) and UNK not in self.tokenizer.encode(sign) for sign in signs)
+        )
 
     def _stand_ins(
         self, sentence: str, reading: Reading, texts: Sequence[str], befores: Sequence[str]

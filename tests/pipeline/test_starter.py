@@ -73,6 +73,15 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "<strong>Hello</strong> %{name}", "<strong>Hallo</strong> %{name}"),
         ("en-de", "{a}×{b} pixels", "{a}×{b} Pixel"),  # the model loses the words for {a} and {b} in every reading
         ("fr-en", "Cliquez sur les points (**...**), puis sur **Ajouter**.", r".*\(\*\*\.\.\.\*\*\).* \*\*Add\*\*\."),
+        ("en-de", "Open the text (*.txt*) files in the *wwwroot* folder.", r".*\(\*\.txt\*\).* \*wwwroot\*\."),
+        ("fr-en", "Sur la vignette **Acme, Inc.**, choisissez **Clients**.", r".* \*\*[^*]*Inc\.\*\*.* \*\*C\w+\*\*\."),
+        (
+            "en-de",
+            r"In the **Name** field, enter **\$TransType**.",
+            r"Geben .* Feld \*\*Name\*\* \*\*\\\$TransType\*\* ein\.",
+        ),
+        ("en-de", 'Create a **.NET Core Console Application** called "Dog".', r".* \*\*\.NET Core \S+\*\* .*„Dog“\."),
+        ("en-de", "Call **Anna**", r".*\*\*Anna\*\*.*"),
         (
             "en-de",
             "Select the **Inventory** tab, and then on the **Inventory availability APIs for e-Commerce** FastTab, "

@@ -90,6 +90,8 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨**⟩Note:⟨**⟩ the ⟨*⟩dog,⟨*⟩ or ⟨5⟩ * ⟨3⟩",
         "⟨~~a b~~⟩ ⟨~~⟩ c⟨~~~⟩ ⟨f***ing⟩ ⟨a*b⟩, ⟨2*x⟩ ⟨2⟩*⟨3⟩ un⟨**⟩real**, Jede*r",
         "**Save it, or args",  # emphasis without an end
+        # emphasised signs
+        r"(⟨*⟩⟨.txt⟩⟨*⟩), ⟨**⟩⟨.NET⟩ Core⟨**⟩, ⟨**⟩⟨\$Type⟩⟨**⟩ (⟨**⟩...⟨**⟩) ⟨*⟩⟨bin\x\\⟩⟨*⟩ ⟨**⟩„b“⟨**⟩",
         "Die E-Mail-Adresse, Just-In-Time und X-Window-System",
         "⟨ADO.NET⟩- und XML, ⟨a.md#x-⟩ und ⟨1⟩:Das, d'⟨OpenSSL⟩, qu’⟨OpenBSD⟩ ou L'⟨UTF-8⟩",
         "de ⟨2⟩ ⟨000 - 3 000⟩ chats, in git commits, at ⟨7⟩ ⟨0800 123 4567⟩",

@@ -58,6 +58,7 @@ def test_tags(marked: str) -> None:
         ("Open ⟨**⟩File⟨**⟩.", False),
         ("l'⟨*⟩eau⟨*⟩ '*' '**'", True),
         ('See ⟨[⟩the guide⟨](a.html "Guide")⟩ and ⟨![⟩a dog⟨](d.png)⟩.', True),
+        ("⟨**⟩.NET Core⟨**⟩ (⟨*⟩.txt⟨*⟩ or *.doc), the ⟨*⟩data⟨*⟩ folder", False),
         ("a ⟨[b]⟩big ⟨[i]⟩old⟨[/i]⟩⟨[/b]⟩ ⟨[url=a]⟩dog⟨[/url]⟩", True),
         ("⟨**⟩Old⟨**⟩ {''''}'", False),  # nothing between marks
         ("a ⟨'''⟩big⟨'''⟩ and ⟨''⟩old⟨''⟩ dog", True),
@@ -77,6 +78,7 @@ def test_emphasis_and_links(marked: str, unusual: bool) -> None:
     assert has_unusual_marks(text) is unusual
     assert not has_unusual_marks("**numpy** or *big*", frozenset().__contains__)
     assert keeps_marks(text, text) and keeps_marks(text, "a dog") is not bool(marks)
+    assert not keeps_marks("*a* and **b**", "**a** and *b") and not keeps_marks("*a* b", "*b* *")
     assert not any(keeps_marks("**a**", crossed) for crossed in ("**a „b**“", '**a "b**"', "**a** **"))
 
 

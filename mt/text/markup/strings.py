@@ -34,6 +34,7 @@ _NO_NAMES, _NAMED, _KIND = read_tables("patterns.toml")["underscored"].values()
 _UNDERSCORED = rf"_(?!(?:{_NO_NAMES})_)[^\W\d_]{{3,30}}_"
 _UNDERSCORED += rf"(?:(?:, (?:and |et |und )?| (?:and|et|or|ou|oder|und) ){_UNDERSCORED}){{0,9}}"
 _NAMES = re.compile(rf"{_NAMED}{_UNDERSCORED}|{_UNDERSCORED}(?={_KIND})")  # of code, as in "the _data_ folder"
+_IS_CODE = re.compile(_KIND)
 _LAST_MARK = re.compile(
     rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"
 )
@@ -68,26 +69,32 @@ class StringTag:
 
 
 def keeps_marks(text: str, translation: str) -> bool:
-    """Return whether a translation has as much emphasis and as many links as its text, if this has any.
+    """Return whether a translation has the emphasis and the links of its text, if this has any.
 
     No emphasis of it crosses a quotation, as in `**tab „File**“`.
     """
-    if not (count := len(_find_marks(text))):
+    if not (marks := _find_marks(text)):
         return True
     found = _find_marks(translation)
     return (
-        count == len(found)
-        and text.count("**") == translation.count("**")
+        sorted(map(_notation, marks)) == sorted(map(_notation, found))
+        and text.count("*") == translation.count("*")
         and all(one[0].count("„") == one[0].count("“") and one[0].count('"') % 2 == 0 for one in found)
     )
+
+
+def _notation(mark: re.Match[str]) -> tuple[str, str]:
+    begin, inner, stop, end = _bounds(mark)
+    return mark.string[begin:inner], mark.string[stop:end]
 
 
 def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -> bool:
     """Return whether a text has links or emphasis that models may not know, unlike `**File**` or the name `**Tom**`.
 
-    A name is also a word that the model does not know, such as `**numpy**`.
+    A name is also a word that the model does not know, such as `**numpy**`, and one of code, as in `the *data* folder`.
     """
-    words = ((mark, text[mark.end("emphasis") : mark.start("emphasis_end")]) for mark in _find_marks(text))
+    marks = (mark for mark in _find_marks(text) if not (mark["emphasis"] and _IS_CODE.match(text, mark.end())))
+    words = ((mark, text[mark.end("emphasis") : mark.start("emphasis_end")]) for mark in marks)
     return any(
         not mark["emphasis"] or (word[0].islower() and (not word.isalpha() or knows(word))) for mark, word in words
     )

@@ -112,6 +112,7 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0  # bytes that have arrived since the last head, piece of a body, or message ended
         self._in_head = True  # whether the head of the next request is not complete
         self._lack = 0  # bytes by which headers and pieces were shorter than PIECE_BYTES since the last answer
+        self._pieces: list[bytes] = []  # of a body, from the bytes that are being parsed
         self._running: RequestResponseCycle | None = None  # request that is being answered, or was the last one
         self._refusal: ServiceError | None = None  # error of the request that is being parsed
         self._disconnection = Disconnection()
@@ -136,6 +137,7 @@ class Connection(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse(self._refusal or InvalidRequest.listing("the request is not valid HTTP"))
             return
+        self._join_pieces()
         if self._head_bytes > HEAD_BYTES:  # of a head or of trailers
             self._refuse(HeadTooLarge())
 
@@ -180,12 +182,20 @@ class Connection(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
         self._count_piece(len(body))
-        super().on_body(body)
+        self._pieces.append(body)
+
+    def _join_pieces(self) -> None:
+        """Pass on what has arrived of the body, as one piece: uvicorn copies the whole body for each piece."""
+        if self._pieces:
+            super().on_body(b"".join(self._pieces))
+            self._pieces.clear()
 
     def _count_piece(self, size: int) -> None:
         """Count a header, a trailer or a piece of the body. Refuse a request that has too many short ones."""
-        self._lack = max(0, self._lack + PIECE_BYTES - size)
-        if self._lack > MAX_LACK:
+        self._lack += PIECE_BYTES - size
+        if self._lack < 0:
+            self._lack = 0
+        elif self._lack > MAX_LACK:
             problem = f"more than {MAX_LACK // PIECE_BYTES} headers or chunks of less than {PIECE_BYTES} bytes"
             self._refusal = (HeadTooLarge if self._in_head else InvalidRequest)(f"Invalid request: {problem}")
             raise self._refusal
@@ -196,6 +206,7 @@ class Connection(HttpToolsProtocol):
         self._stop_read_timer()
         self._head_bytes = 0
         self._all.receiving.pop(self, None)
+        self._join_pieces()
         super().on_message_complete()
         if self.cycle.response_complete:
             self._wait_for_head()

@@ -22,6 +22,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.errors import HEAD_BYTES, NotFound
 from service.http.admission import RequestGate
@@ -247,6 +248,22 @@ def test_a_read_calls_the_connection_a_few_hundred_times(monkeypatch: pytest.Mon
         with Service() as service:
             service.send(data)
         assert 256 <= calls["all"] <= 600
+
+
+def test_chunks_that_arrive_together_are_passed_on_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uvicorn copies the whole body for each piece."""
+    passed, on_body = list[int](), HttpToolsProtocol.on_body
+
+    def counted(connection: HttpToolsProtocol, body: bytes) -> None:
+        passed.append(len(body))
+        on_body(connection, body)
+
+    monkeypatch.setattr(HttpToolsProtocol, "on_body", counted)
+    with Service() as service:
+        sent = CHUNKED + (b"40\r\n" + b"a" * 64 + b"\r\n") * 200 + END + POST + b"Content-Length: 2\r\n\r\nhi"
+        assert service.send(sent, 2)[0] == [200, 200]
+    assert sum(passed) == 64 * 200 + 2
+    assert len(passed) <= 10  # one for each read of the socket
 
 
 def test_a_download_of_what_is_deleted_meanwhile_is_broken_off_and_is_no_defect(service: Service) -> None:

@@ -9,12 +9,13 @@ from itertools import count
 import pytest
 
 from mt import Failure, Translation, Translator
+from mt.engine.requests import Result
 from mt.engine.threads import AnyEngine
 from mt.errors import LanguageError, RequestError
 from mt.pipeline.dispatcher import TOKENS_PER_TEXT
-from mt.pipeline.driver import EngineAnswer
+from mt.pipeline.driver import Routine
 from mt.pipeline.results import ExplainOptions
-from mt.pipeline.text_task import AnyRoutine, TextPlanner, TextTask
+from mt.pipeline.text_task import TextPlanner, TextTask
 from tests.conftest import sentences
 
 
@@ -124,13 +125,13 @@ def test_results_of_a_caller_with_many_requests_come_together(
     planner = translator.planner()
     tasks = [planner.task(text) for text in texts]
     dispatcher.submit(tasks)
-    numbers, resume = list[int](), TextTask.resume
+    numbers, add_result = list[int](), Routine.add_result
 
-    def count_results(task: TextTask, routine: AnyRoutine, answer: EngineAnswer) -> None:
+    def count_results(routine: Routine[object], result: Result) -> list[Result] | None:
         numbers[-1] += 1
-        resume(task, routine, answer)
+        return add_result(routine, result)
 
-    monkeypatch.setattr(TextTask, "resume", count_results)
+    monkeypatch.setattr(Routine, "add_result", count_results)
     while dispatcher._unfinished.total() > 20:
         numbers.append(0)
         dispatcher.step()

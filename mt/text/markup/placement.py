@@ -109,6 +109,8 @@ class _Placement:
     def _assign(self, number: int, span: range, unused: set[int]) -> None:
         self.spans[number] = span
         self.places[number] = self.units.characters(span)
+        if not span and self.units.translated_stem(self.marks[number].begin, range(span.start)) == span.start - 1:
+            self.places[number] = (self.units.right[span.start - 1].end,) * 2
         unused.difference_update(span)
 
     def translated(self, mark: Mark, allowed: range, unused: set[int]) -> tuple[float, range] | None:
@@ -221,9 +223,9 @@ class _Placement:
         among = self.units.words(*self.outer(mark))
         first, last = among.index(words[0]), among.index(words[-1])
         options = [j for j in allowed if right[j].word]
+        if (stem := self.units.translated_stem(mark.begin, allowed)) is not None:  # and no ending
+            return range(stem + 1, stem + 1)
         left, low, after, high = self._anchors(among, first, last, allowed)
-        if 0 <= left == first - 1 and self.units.source[mark.begin - 1].isdigit():  # 5<sup>th</sup>
-            return range(low + 1, low + 1 + (low + 1 in unused and self.units.kind(low + 1) == "."))
         between = [j for j in options if low < j < high and not self.units.back[j]]
         if unused.intersection(between) or mark.kept:
             first, last, count = first - left - 1, last - left - 1, after - left - 1

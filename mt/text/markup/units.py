@@ -4,12 +4,13 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
 from mt.text.alignment import OBJECTS, Link, Range
 from mt.text.markup.marks import Mark
+from mt.text.word_tables import read_tables
 
 _TOKEN = re.compile(r"\S+")
 _UNSPACED = re.compile(
@@ -17,6 +18,15 @@ _UNSPACED = re.compile(
     f"{OBJECTS}]"
 )
 _NUMBER = re.compile(r"\d+")
+_STEM = re.compile(r"\d+|[IVXLC]+|Mm?|[DNn]|St")  # of an ordinal number, a title or another short form
+_ENDING = re.compile(r"(?:st|[nr]d|th|er|res?|(?:i?[èe]m)?es?|m?es?|l?les?|[dor]s?|gr)(?!\w)")
+_ORDINAL = re.compile(r"(\d+)(?:st|[nr]d|th|er|re|(?:i?[èe]m)?es?)|([IVX]+)(?:er|re|(?:i?[èe]m)?e)")
+_ROMAN = {"I": 1, "V": 5, "X": 10}
+_UNIT_OF_TIME = r"(?:Uhr|h(?:eures?)?|o['’]clock|(?P<half>[ap])\.?m)(?!\w)"
+_TIME = re.compile(  # 8h15, 9 Uhr, 5:30 p.m.
+    rf"(?i)(?<![\d.,:])(?P<hour>\d\d?)(?:(?::| ?h ?)(?P<minute>[0-5]\d)(?![\d:])(?P<unit> ?{_UNIT_OF_TIME})?"
+    rf"|(?P<only> ?{_UNIT_OF_TIME.replace('half', 'part')}))"
+)
 _IN_BRACES = re.compile(r"\{{1,3}[^{}\n]{1,100}\}{1,3}")  # placeholders
 _ALIKE_WORDS = (
     "not nicht pas",
@@ -26,6 +36,9 @@ _ALIKE_WORDS = (
     "only nur seulement",
 )
 _SAME_WORDS = {word: words for words in _ALIKE_WORDS for word in words.split()}  # often emphasised, and linked badly
+_SAME_WORDS |= {word.capitalize(): words for word, words in _SAME_WORDS.items()}
+for _names in (read_tables("schedules.toml")[kind].values() for kind in ("days", "months")):
+    _SAME_WORDS |= {name: " ".join(names) for names in zip(*map(str.split, _names), strict=True) for name in names}
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
 _CLAUSE_ENDS = frozenset(".,;:!?")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
@@ -147,6 +160,16 @@ class UnitAlignment:
             self.towards[unaligned] = {edges[0]}
             self.back[edges[0]] = {unaligned}
 
+    def translated_stem(self, begin: int, allowed: range) -> int | None:
+        """Return the last target unit in `allowed` for the stem of a short form whose ending begins at offset `begin`.
+
+        The ending is that of `5<sup>th</sup>` or `M<sup>me</sup>`. None: there is no ending, or no aligned stem.
+        """
+        stems = self.covered(begin - 1, begin) if begin else ()
+        is_stem = stems and _STEM.fullmatch(self.source, self.left[stems[0]].begin, begin)
+        aligned = self.aligned(stems, allowed) if is_stem and _ENDING.match(self.source, begin) else ()
+        return aligned[-1] if aligned else None
+
     def covered(self, begin: int, end: int) -> range:
         """Return the source units that overlap the character range from `begin` to `end`."""
         return _overlapping(self._begins, self._ends, (begin, end))
@@ -209,44 +232,80 @@ def _overlapping(begins: Sequence[int], ends: Sequence[int], place: Range) -> ra
 def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Link]:
     """Return the alignment with additional links between equal words. Such a word occurs exactly once in each text.
 
-    Words of a row of _ALIKE_WORDS are equal. Links to them are often wrong: `<b>not</b>` became `<b>die</b>`.
+    Words of a row of _ALIKE_WORDS are equal, and so are days and months in several languages, ordinal numbers with any
+    ending, and times (`_link_times`). Links to them are often wrong: `<b>not</b>` became `<b>die</b>`.
 
-    The link of a word with digits or punctuation replaces the links of `alignment` that overlap it. Any other word is
-    linked only if `alignment` has no link there, and if the length or case of the word makes a coincidence unlikely.
+    The link of a time, a word with digits or punctuation, or a name replaces the links of `alignment` that overlap it,
+    but a name is no part of a phrase that `alignment` links. Any other word is linked only if `alignment` has no link
+    there, and if the length or case of the word makes a coincidence unlikely.
     """
-    units = [[(u.begin, u.end) for u in find_units(text) if u.word] for text in (source, target)]
     words = [
-        [(_SAME_WORDS.get(word := text[slice(*unit)], word), unit) for unit in side]
-        for text, side in zip((source, target), units, strict=True)
+        [(_word_key(text[unit.begin : unit.end]), (unit.begin, unit.end)) for unit in find_units(text) if unit.word]
+        for text in (source, target)
     ]
     places, counts = list(map(dict, words)), [Counter(word for word, _ in side) for side in words]
     shared = [word for word in places[0] if counts[0][word] == counts[1][word] == 1]
-    taken = (bytearray(len(source)), bytearray(len(target)))
-    links = [(places[0][word], places[1][word]) for word in shared if not word.isalpha()]
-    for link in links:
-        _take(taken, link)
-    kept = [link for link in alignment if not _is_taken(taken, link)]
-    for link in kept:
-        _take(taken, link)
-    distinctive = (word for word in shared if word.isalpha() and (len(word) > 3 or not word.islower()))
-    gaps = ((places[0][word], places[1][word]) for word in distinctive)
-    return [*kept, *links, *(link for link in gaps if not _is_taken(taken, link))]
+    copies = {word: (places[0][word], places[1][word]) for word in shared}
+    sure = _link_times(source, target)
+    sure += _outside((link for word, link in copies.items() if not word.isalpha()), sure)
+    names = [link for word, link in copies.items() if len(word) > 3 and word.isalpha() and word[0].isupper()]
+    sure += _outside(names, [*sure, *(link for link in alignment if " " in source[slice(*link[0])])])
+    kept = _outside(alignment, sure)
+    distinctive = (link for word, link in copies.items() if word.isalpha() and (len(word) > 3 or not word.islower()))
+    return [*kept, *sure, *_outside(distinctive, [*kept, *sure])]
 
 
-def _take(taken: tuple[bytearray, bytearray], link: Link) -> None:
-    for side, (begin, end) in zip(taken, link, strict=True):
-        side[begin:end] = b"\1" * (min(end, len(side)) - min(begin, len(side)))
+def _word_key(word: str) -> str:
+    """Return a string that is the same for equal words, such as `1st` and `1`, `XIXe` and `19th`, `Mai` and `May`."""
+    if not (ordinal := _ORDINAL.fullmatch(word)):
+        return _SAME_WORDS.get(word, word)
+    numerals = [*map(_ROMAN.__getitem__, ordinal[2] or ""), 0]
+    return ordinal[1] or str(sum(-one if one < other else one for one, other in pairwise(numerals)))
 
 
-def _is_taken(taken: tuple[bytearray, bytearray], link: Link) -> bool:
-    return any(any(side[begin:end]) for side, (begin, end) in zip(taken, link, strict=True))
+def _link_times(source: str, target: str) -> list[Link]:
+    """Return links between equal times, of which each text has one. Its digits and its unit, such as `Uhr`, are apart.
+
+    If only one text has a unit, it belongs to the digits: German writes `8:15` for `8:15 am`.
+    """
+    sides = [[(_time_key(match), match) for match in _TIME.finditer(text)] for text in (source, target)]
+    counts = [Counter(key for key, _ in side) for side in sides]
+    others = dict(sides[1])
+    links: list[Link] = []
+    for key, match in sides[0]:
+        if counts[0][key] == counts[1][key] == 1:
+            (digits, unit), (new_digits, new_unit) = _digits_and_unit(match), _digits_and_unit(others[key])
+            links += [(digits, new_digits)]
+            links += [(unit or digits, new_unit or new_digits)] if unit or new_unit else []
+    return links
+
+
+def _time_key(time: re.Match[str]) -> str:
+    hour, half = int(time["hour"]), (time["half"] or time["part"] or "").lower()
+    return f"{hour % 12 + 12 * (half == 'p') if half else hour}:{time['minute'] or '00'}"
+
+
+def _digits_and_unit(time: re.Match[str]) -> tuple[Range, Range | None]:
+    kind = "unit" if time["unit"] else "only"
+    begin, end = time.span(kind) if time[kind] else (time.end(), time.end())
+    return (time.start(), begin), ((begin, end) if begin < end else None)
+
+
+def _outside(links: Iterable[Link], others: Sequence[Link]) -> list[Link]:
+    """Return those of `links` that overlap none of `others` on either side."""
+    taken = [bytearray(max((link[side][1] for link in others), default=0)) for side in (0, 1)]
+    for side, (begin, end) in ((taken[side], link[side]) for link in others for side in (0, 1)):
+        side[begin:end] = b"\1" * (end - begin)
+    return [
+        link for link in links if not any(any(side[slice(*place)]) for side, place in zip(taken, link, strict=True))
+    ]
 
 
 def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Link]:
     """Split the link of a word that is cut at the offsets `cuts` into one link for each part of the word.
 
-    Return `[link]` if the source range is not one word that is cut, or the target range has no copy of it. A number and
-    its ending, such as `5th`, need only a copy of the number, and have no other link if there is one elsewhere.
+    Return `[link]` if the source range is not one word that is cut, or the target range has no copy of it. The stem and
+    the ending of a short form, such as `5th` and `Mme`, need no copy (`_parts_with_ending`).
     """
     (a, b), (c, d) = link
     words = [unit for unit in find_units(source[a:b]) if unit.word]
@@ -254,18 +313,30 @@ def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Li
     if not inside or len(words) != 1:
         return [link]
     begin, end = a + words[0].begin, a + words[0].end
-    number = _NUMBER.match(source, begin, end)
-    if number and inside == [number.end()] and (written := _NUMBER.match(target, c, d) or number[0] in target):
-        if written is True or written[0] != number[0]:
-            return []
-        endings = [((number.end(), end), (written.end(), d))] if written.end() < d else []
-        return [((begin, number.end()), written.span()), *endings]
+    stem = _STEM.fullmatch(source, begin, inside[0]) if len(inside) == 1 else None
+    if stem and (stem[0].isdecimal() or _ENDING.fullmatch(source, stem.end(), end)):
+        return _parts_with_ending(target, link, stem)
     copy = target.find(source[begin:end], c, d)
     borders = [begin, *(cut for cut in inside if begin < cut < end), end]
     if copy < 0 or len(borders) == 2:
         return [link]
     shift = copy - begin
     return [((left, right), (left + shift, right + shift)) for left, right in pairwise(borders)]
+
+
+def _parts_with_ending(target: str, link: Link, stem: re.Match[str]) -> list[Link]:
+    """Return the links of the stem and of the ending of a word, such as `5th`, of which `link` is the link.
+
+    The ending has a link only if the target has a number with an ending there: `5e`, but not `5.` or `Mrs`.
+    """
+    (_, end), (c, d) = link
+    number = _NUMBER.match(target, c, d)
+    if stem[0].isdecimal() and (number[0] != stem[0] if number else stem[0] in target):
+        return []
+    if not number:
+        return [(stem.span(), (c, d))]
+    endings = [((stem.end(), end), (number.end(), d))] if number.end() < d else []
+    return [(stem.span(), number.span()), *endings]
 
 
 def in_proportion(source: str, marks: Sequence[Mark], target: str) -> list[Range]:

@@ -81,6 +81,9 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
             r"Geben .* Feld \*\*Name\*\* \*\*\\\$TransType\*\* ein\.",
         ),
         ("en-de", 'Create a **.NET Core Console Application** called "Dog".', r".* \*\*\.NET Core \S+\*\* .*„Dog“\."),
+        ("en-de", "Use **--force** or **-f** to overwrite *all* files.", r".* \*alle\* Dateien .*"),
+        ("en-fr", "Save all (*.jpg*) pictures in the *images* folder.", r".* \(\*\.jpg\*\) .* dossier \*images\*\."),
+        ("de-en", "Tipp: Sie können auch Strg+S drücken.", "Tip: You .*"),
         ("en-de", "Call **Anna**", r".*\*\*Anna\*\*.*"),
         (
             "en-de",

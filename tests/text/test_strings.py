@@ -59,6 +59,7 @@ def test_tags(marked: str) -> None:
         ("l'⟨*⟩eau⟨*⟩ '*' '**'", True),
         ('See ⟨[⟩the guide⟨](a.html "Guide")⟩ and ⟨![⟩a dog⟨](d.png)⟩.', True),
         ("⟨**⟩.NET Core⟨**⟩ (⟨*⟩.txt⟨*⟩ or *.doc), the ⟨*⟩data⟨*⟩ folder", False),
+        ("⟨*⟩all⟨*⟩ files", True),
         ("a ⟨[b]⟩big ⟨[i]⟩old⟨[/i]⟩⟨[/b]⟩ ⟨[url=a]⟩dog⟨[/url]⟩", True),
         ("⟨**⟩Old⟨**⟩ {''''}'", False),  # nothing between marks
         ("a ⟨'''⟩big⟨'''⟩ and ⟨''⟩old⟨''⟩ dog", True),

@@ -34,7 +34,7 @@ _NO_NAMES, _NAMED, _KIND = read_tables("patterns.toml")["underscored"].values()
 _UNDERSCORED = rf"_(?!(?:{_NO_NAMES})_)[^\W\d_]{{3,30}}_"
 _UNDERSCORED += rf"(?:(?:, (?:and |et |und )?| (?:and|et|or|ou|oder|und) ){_UNDERSCORED}){{0,9}}"
 _NAMES = re.compile(rf"{_NAMED}{_UNDERSCORED}|{_UNDERSCORED}(?={_KIND})")  # of code, as in "the _data_ folder"
-_IS_CODE = re.compile(_KIND)
+_IS_CODE = re.compile(rf"(?!(?:{_NO_NAMES})\W)\w++\*{{1,3}}(?:{_KIND})")
 _LAST_MARK = re.compile(
     rf"(?<=[^\s*_~'\\])(?:\*{{1,3}}|'{{2,3}}|~~|_{{1,2}}|\[/(?:{BBCODE})\]|\s+[-–—*=~#<>★☆]{{1,20}})\Z"
 )
@@ -93,7 +93,9 @@ def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -
 
     A name is also a word that the model does not know, such as `**numpy**`, and one of code, as in `the *data* folder`.
     """
-    marks = (mark for mark in _find_marks(text) if not (mark["emphasis"] and _IS_CODE.match(text, mark.end())))
+    marks = (
+        mark for mark in _find_marks(text) if not (mark["emphasis"] and _IS_CODE.match(text, mark.end("emphasis")))
+    )
     words = ((mark, text[mark.end("emphasis") : mark.start("emphasis_end")]) for mark in marks)
     return any(
         not mark["emphasis"] or (word[0].islower() and (not word.isalpha() or knows(word))) for mark, word in words

@@ -98,6 +98,7 @@ class RunText:
 
 Part = Any  # Element, Wrapper, FieldCode, RunFormat or RunText
 Item = InlineItem[Part]
+_Key = tuple[str, ...]  # the visible properties of a format
 
 
 @dataclass
@@ -123,8 +124,8 @@ class RunReader:
         """Return the base format and the inline items of a paragraph.
 
         The base format consists of the run properties of most of the text, without links and wrappers if there is
-        other text. OPEN and CLOSE items enclose the content of each wrapper, the result of each field with a text, and
-        each text in another format.
+        other text, or of some of these if at least as many texts have only those. OPEN and CLOSE items enclose the
+        content of each wrapper, the result of each field with a text, and each text in another format.
         """
         items = list(self._walk(paragraph))
         if self._schema.field_mark:
@@ -196,11 +197,11 @@ class RunReader:
         value = properties.get("baseline", "0") if position is None else next(iter(position.values()), "")
         return -1 if value.startswith(("-", "sub")) else int(value not in ("0", "0%", "baseline"))
 
-    def _base_format(self, items: Sequence[Item], keys: Sequence[str], formats: Sequence[Element]) -> Element | None:
+    def _base_format(self, items: Sequence[Item], keys: Sequence[_Key], formats: Sequence[Element]) -> Element | None:
         """Return the run properties of most of the text. Return None if that text has no properties."""
         depth = 0
-        counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())  # of text outside and inside of marks
-        by_key: dict[str, Element | None] = {}
+        counts: tuple[Counter[_Key], Counter[_Key]] = (Counter(), Counter())  # of text outside and inside of marks
+        by_key: dict[_Key, Element | None] = {}
         for item, key, properties in zip(items, keys, formats, strict=True):
             depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
             if item.kind is InlineKind.TEXT:
@@ -208,22 +209,29 @@ class RunReader:
                 is_link = properties is not None and properties.find(self._schema.link) is not None
                 counts[depth > 0 or is_link][key] += len(item.text.strip())
         chosen = counts[0] if counts[0].total() else counts[1]
-        return by_key[chosen.most_common(1)[0][0]] if chosen else None
+        if not chosen:
+            return None
+        usual = chosen.most_common(1)[0][0]
+        texts = [key for item, key in zip(items, keys, strict=True) if any(map(str.isalnum, item.text))]
+        groups = Counter(key for key, _ in groupby(texts))
+        most = {key: count + (count > 1) for key, count in groups.items()}  # a sentence may begin and end with emphasis
+        plainer = (key for key in chosen if most.get(key, 0) >= groups[usual] and set(key) < set(usual))
+        return by_key[min(plainer, key=len, default=usual)]
 
-    def _format_key(self, properties: Element | None) -> str:
-        """Return a string that is the same for all run properties with the same appearance."""
+    def _format_key(self, properties: Element | None) -> _Key:
+        """Return the visible run properties. They are the same for all formats with the same appearance."""
         if properties is None:
-            return ""
+            return ()
         invisible = self._schema.invisible
         attributes = sorted((name, value) for name, value in properties.attrib.items() if name not in invisible)
-        children = [
+        children = (
             [(inner.tag, sorted(inner.items()), inner.text) for inner in child.iter(etree.Element)]
             for child in properties
             if child.tag not in invisible
-        ]
-        return repr((attributes, children)) if attributes or children else ""
+        )
+        return *map(repr, attributes), *map(repr, children)
 
-    def _formatted(self, items: Sequence[Item], keys: Sequence[str], base_key: str) -> Iterator[Item]:
+    def _formatted(self, items: Sequence[Item], keys: Sequence[_Key], base_key: _Key) -> Iterator[Item]:
         """Yield the items, with OPEN and CLOSE items around successive texts in another format than the base format."""
         pairs = zip(items, keys, strict=True)
         for key, group in groupby(pairs, lambda pair: pair[1] if pair[0].kind is InlineKind.TEXT else base_key):

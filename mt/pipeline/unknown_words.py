@@ -20,7 +20,7 @@ from mt.languages import primary_language
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention
-from mt.text import casing, negation, protect, quotations
+from mt.text import casing, names, negation, protect, quotations
 from mt.text.alignment import piece_offsets
 from mt.text.phrases import Phrases
 from mt.tokenizer import SPACE_MARK
@@ -36,7 +36,7 @@ _WORD = re.compile(r"(?<![^\W\d_])(?<!\d-)[^\W\d_]+(?:-[^\W\d_]+)*")  # not year
 _MOST_WORDS = 3  # of a phrase
 _MOST_TOKENS = 2  # of a word in place of which the model may invent a form, but no other word
 _LONGEST_ENDING = 2  # number of letters by which two forms of a word differ
-_ELIDED = re.compile(r"\b([dl])(?:'|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
+_ELIDED = re.compile(r"\b([dl])(?:['’]|([ae]) )\Z", re.IGNORECASE)  # French l', le, la, d' and de
 # German words that begin a sentence with a noun; other words with a capital before a noun are titles and first names
 _DETERMINER = re.compile(
     r"d(?:er|ie|as|e[smn])|(?!eins)(?:[kmds]?ein|ihr|unser|dies|jed|welch|all|viel)\w*|[bv]eim|[ia][mn]|zu[mr]|mit|für",
@@ -94,7 +94,7 @@ async def replace_guesses(
         if is_needed or is_banned or len(places) != 1 or await _is_stable(guess, word, context):
             continue
         begin, end = places[0].span()
-        is_elided = text[begin - 1 : begin] == "'" and not _ELIDED.search(text[:begin])  # as s' and qu'
+        is_elided = text[begin - 1 : begin] in ("'", "’") and not _ELIDED.search(text[:begin])  # as s' and qu'
         if not is_elided and not any(one.begin < end and begin < one.end for one in code):
             has_capital = begin == 0 if word.phrase else not guess.islower()
             instead = word.phrase or word.text
@@ -133,6 +133,7 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
         is_name = before[:1].isupper() and not _DETERMINER.fullmatch(before)
         if not is_german:
             is_name = text[begin].isupper() and (begin > 0 or not word.text.endswith("s"))
+            is_name = is_name and not names.is_term(text, begin, end)
         if phrase and not is_name and text[begin:end] not in typed:
             german = phrases.translate(word.text.lower(), context.source, "de") or ""
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
@@ -150,7 +151,7 @@ def _elide(before: str, word: str, language: str) -> str:
     if not article:
         return before
     ending = "'" if word[0].lower() in _VOWELS else f"{article[2] or 'e'} "
-    return before[: article.end(1)] + ending
+    return re.sub(r"\bà le \Z", "au ", before[: article.end(1)] + ending)
 
 
 def _probability(words: Sequence[_Word]) -> float:
@@ -201,12 +202,16 @@ def _guesses(
 
 def _guess_for_noun(text: str, members: Sequence[_Word], noun: _Word) -> str:
     """Return the guess for a noun among the phrases: all of its words that the model is not sure of, or ""."""
+    phrase = noun.phrase or ""
+    if copies := [word.text for word in members if word.text.casefold() == noun.text.casefold() != phrase.casefold()]:
+        return copies[0]
     unsure = [word for word in members if word.new or _probability([word]) < KNOWN_PROBABILITY] or members
-    guess, phrase = text[unsure[0].begin : unsure[-1].end], noun.phrase or ""
     is_translated = len(unsure) < len(members) and " " not in noun.text  # by a word that the model is sure of
-    is_verb = guess.islower() and phrase[:1].isupper()  # in German
-    is_guess = _probability(unsure) < NOUN_PROBABILITY and not (is_translated or is_verb)
-    is_guess = is_guess or guess.casefold() == noun.text.casefold()
+    is_guess = _probability(unsure) < NOUN_PROBABILITY and not is_translated
+    if phrase[:1].isupper():  # in German; not the verb beside it
+        unsure = [word for word in unsure if word.text[0].isupper()] or unsure
+    guess = text[unsure[0].begin : unsure[-1].end]
+    is_guess = is_guess and not (guess.islower() and phrase[:1].isupper())
     return guess if is_guess and phrase.casefold() not in text.casefold() else ""
 
 

@@ -22,7 +22,7 @@ _COMPANY = re.compile(  # Müller GmbH, Weiß & Sohn OHG, Example Inc., but not 
 _LEGAL_FORMS = (" GmbH", " AG", " KG", " OHG", " UG", " e.", " Inc", " Ltd", " LLC", " SA")  # a fast test
 _LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) {_SURNAME}")
 _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ][a-zß-ÿ]+")
-_BEFORE, _AFTER = map(re.compile, read_tables("patterns.toml")["names"].values())
+_BEFORE, _AFTER, _BEFORE_TERM, _AFTER_TERM = map(re.compile, read_tables("patterns.toml")["names"].values())
 _WITH_APOSTROPHE = re.compile(r"\b[A-Z]'[A-Z]\w+")
 _NEXT_NAME = re.compile(f" ({_WORD})")
 _BESIDE = 20  # number of characters beside a name that are examined
@@ -46,6 +46,11 @@ def is_given_name(text: str) -> bool:
 def is_woman(name: str) -> bool | None:
     """Return whether a given name is a woman's; None if it is none, or that of men and women."""
     return None if name not in _GIVEN or name in _WORDS["either"] else name in _WORDS["women"]
+
+
+def is_term(text: str, begin: int, end: int) -> bool:
+    """Return whether a word with a capital is a term of a contract, as in `The Buyer shall pay`: no `Buyer Guide`."""
+    return bool(_AFTER_TERM.match(text, end) and _BEFORE_TERM.search(text, max(0, begin - _BESIDE), begin))
 
 
 def lost_names(source: str, translation: str) -> list[Range]:

@@ -48,6 +48,21 @@ def test_phrases_replace_guesses_and_copies(tmp_path: Path) -> None:
     assert present >= 12
 
 
+def test_terms_of_contracts_are_no_names(starter: Translator) -> None:
+    rows = (
+        ("en", "de", "The Seller shall pay the Buyer.", "Der Verkäufer wird den Käufer bezahlen."),
+        ("en", "fr", "The Seller shall pay the Buyer.", "Le vendeur paie l'acheteur."),
+        ("en", "fr", "The Contractor shall deliver the Goods to the Customer.", "prestataire"),
+        ("en", "fr", "The Borrower shall repay the Loan to the Lender.", " au prêteur"),
+        ("en", "de", "The Guarantor shall indemnify the Lender.", "Der Bürge wird den "),  # with its verb
+        ("fr", "en", "Le Vendeur doit payer l'Acheteur.", "The seller must pay the buyer."),
+        ("fr", "de", "Le Vendeur doit payer l'Acheteur.", "Der Verkäufer muss den Käufer bezahlen."),
+        ("en", "de", "My mother never taught me how to do laundry.", "Wäsche macht."),
+    )
+    for source, target, text, part in rows:
+        assert part in starter.translate(text, source=source, target=target).text
+
+
 def test_words_that_decide_the_meaning_are_no_guesses() -> None:
     words = {"en": "not Monday March left must", "fr": "pas lundi mars gauche doit"}
     words["de"] = "nicht Montag März links darf"

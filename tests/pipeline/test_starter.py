@@ -85,6 +85,12 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-fr", "Save all (*.jpg*) pictures in the *images* folder.", r".* \(\*\.jpg\*\) .* dossier \*images\*\."),
         ("de-en", "Tipp: Sie können auch Strg+S drücken.", "Tip: You .*"),
         ("en-de", "Call **Anna**", r".*\*\*Anna\*\*.*"),
+        ("en-de", "It is closed on **Monday** and **Tuesday**.", r".* am \*\*Montag\*\* und \*\*Dienstag\*\* .*"),
+        (
+            "de-en",
+            "Das Treffen ist am **3. Mai 2024** um **10 Uhr**.",
+            r".* on \*\*May 3, 2024\*\* at \*\*10 o'clock\*\*\.",
+        ),
         (
             "en-de",
             "Select the **Inventory** tab, and then on the **Inventory availability APIs for e-Commerce** FastTab, "

@@ -60,6 +60,8 @@ def test_tags(marked: str) -> None:
         ('See ⟨[⟩the guide⟨](a.html "Guide")⟩ and ⟨![⟩a dog⟨](d.png)⟩.', True),
         ("⟨**⟩.NET Core⟨**⟩ (⟨*⟩.txt⟨*⟩ or *.doc), the ⟨*⟩data⟨*⟩ folder", False),
         ("⟨*⟩all⟨*⟩ files", True),
+        ("Closed on ⟨**⟩Monday, May 3 at 10 o'clock⟨**⟩", True),
+        ("the ⟨**⟩January of the previous year⟨**⟩ column", False),
         ("a ⟨[b]⟩big ⟨[i]⟩old⟨[/i]⟩⟨[/b]⟩ ⟨[url=a]⟩dog⟨[/url]⟩", True),
         ("⟨**⟩Old⟨**⟩ {''''}'", False),  # nothing between marks
         ("a ⟨'''⟩big⟨'''⟩ and ⟨''⟩old⟨''⟩ dog", True),

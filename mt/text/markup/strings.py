@@ -16,6 +16,7 @@ from mt.text.clauses import divides_lines
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
 from mt.text.markup.notes import is_note_mark
+from mt.text.markup.units import is_time
 from mt.text.messages import message_parts, whole_sentences
 from mt.text.segment import BBCODE, LONGEST_SENTENCE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
@@ -98,7 +99,8 @@ def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -
     )
     words = ((mark, text[mark.end("emphasis") : mark.start("emphasis_end")]) for mark in marks)
     return any(
-        not mark["emphasis"] or (word[0].islower() and (not word.isalpha() or knows(word))) for mark, word in words
+        not mark["emphasis"] or is_time(word) or (word[0].islower() and (not word.isalpha() or knows(word)))
+        for mark, word in words
     )
 
 
@@ -113,7 +115,10 @@ def label_tags(text: str) -> list[str] | None:
 
 
 def has_foreign_marks(text: str) -> bool:
-    """Return whether a text has marks that models do not know from documentation, which has `*a*` and `[a](b)`."""
+    """Return whether a text has marks that models do not know from documentation, which has `*a*` and `[a](b)`.
+
+    Nor do they know dates and times within marks: `**Tuesday**` became `**Titag**`.
+    """
     return any(
         mark["bbcode"]
         or mark["latex"]
@@ -121,6 +126,7 @@ def has_foreign_marks(text: str) -> bool:
         or mark["wiki"]
         or mark[0][0] == "'"
         or _EMPHASISED.match(mark[0])
+        or (mark["emphasis"] and is_time(text[mark.end("emphasis") : mark.start("emphasis_end")]))
         for mark in _find_marks(text)
     )
 

@@ -21,6 +21,7 @@ _NUMBER = re.compile(r"\d+")
 _STEM = re.compile(r"\d+|[IVXLC]+|Mm?|[DNn]|St")  # of an ordinal number, a title or another short form
 _ENDING = re.compile(r"(?:st|[nr]d|th|er|res?|(?:i?[èe]m)?es?|m?es?|l?les?|[dor]s?|gr)(?!\w)")
 _ORDINAL = re.compile(r"(\d+)(?:st|[nr]d|th|er|re|(?:i?[èe]m)?es?)|([IVX]+)(?:er|re|(?:i?[èe]m)?e)")
+_LONG_WORD = 5  # letters
 _ROMAN = {"I": 1, "V": 5, "X": 10}
 _UNIT_OF_TIME = r"(?:Uhr|h(?:eures?)?|o['’]clock|(?P<half>[ap])\.?m)(?!\w)"
 _TIME = re.compile(  # 8h15, 9 Uhr, 5:30 p.m.
@@ -37,8 +38,12 @@ _ALIKE_WORDS = (
 )
 _SAME_WORDS = {word: words for words in _ALIKE_WORDS for word in words.split()}  # often emphasised, and linked badly
 _SAME_WORDS |= {word.capitalize(): words for word, words in _SAME_WORDS.items()}
-for _names in (read_tables("schedules.toml")[kind].values() for kind in ("days", "months")):
-    _SAME_WORDS |= {name: " ".join(names) for names in zip(*map(str.split, _names), strict=True) for name in names}
+_CALENDAR: dict[str, str] = {  # days and months
+    name: " ".join(names)
+    for kind in map(read_tables("schedules.toml").__getitem__, ("days", "months"))
+    for names in zip(*map(str.split, kind.values()), strict=True)
+    for name in names
+}
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
 _CLAUSE_ENDS = frozenset(".,;:!?")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
@@ -70,6 +75,13 @@ def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
         for left, right in pairwise(ordered):
             units += _split_punctuation(text, left, right)
     return units
+
+
+def is_time(text: str) -> bool:
+    """Return whether a short text is a date, a day, a month or a time, and no label such as `Previous May`."""
+    words = re.split(r"\W+", _TIME.sub("0", text))
+    is_known = (word in _CALENDAR or len(word) < _LONG_WORD or _ORDINAL.fullmatch(word) for word in words)
+    return (_TIME.search(text) is not None or not _CALENDAR.keys().isdisjoint(words)) and all(is_known)
 
 
 def _with_whole_spans(units: list[TextUnit], text: str) -> list[TextUnit]:
@@ -258,7 +270,7 @@ def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Li
 def _word_key(word: str) -> str:
     """Return a string that is the same for equal words, such as `1st` and `1`, `XIXe` and `19th`, `Mai` and `May`."""
     if not (ordinal := _ORDINAL.fullmatch(word)):
-        return _SAME_WORDS.get(word, word)
+        return _CALENDAR.get(word) or _SAME_WORDS.get(word, word)
     numerals = [*map(_ROMAN.__getitem__, ordinal[2] or ""), 0]
     return ordinal[1] or str(sum(-one if one < other else one for one, other in pairwise(numerals)))
 

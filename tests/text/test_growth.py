@@ -234,7 +234,17 @@ PLACED: list[tuple[Callable[[str], Callable[[], object]], int, list[str]]] = [
     (place, 1000, ["word <b>word</b> ", "a <b>.</b> ⋯."]),
     (place, 500, ["a ⋯<b>c ⋯⋯</b>⋯ d", "a ⋯<b>- ⋯⋯</b>⋯ d"]),
     (place_in_word, 800, ["⋯中⋯" + "<b>中</b>" * 40]),
-    (place_copy, 3000, ["⋯a⋯ <code>⋯a⋯b</code>", "<b>a</b> ⋯1⋯ h", "<b>a</b> ⋯9 h ⋯", "⋯IX⋯<sup>e</sup> a"]),
+    (
+        place_copy,
+        3000,
+        [
+            "⋯a⋯ <code>⋯a⋯b</code>",
+            "<b>a</b> ⋯1⋯ h",
+            "<b>a</b> ⋯9 h ⋯",
+            "⋯IX⋯<sup>e</sup> a",
+            "<b>a</b> ⋯1.1.2024 May 2024 ⋯",
+        ],
+    ),
 ]
 PREPARED: list[tuple[Prepare, int]] = [
     (find_beside_taken, 2000),

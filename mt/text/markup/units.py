@@ -35,15 +35,21 @@ _ALIKE_WORDS = (
     "always immer toujours",
     "very sehr très",
     "only nur seulement",
+    "Mr Herr Herrn M Monsieur",
+    "Mrs Ms Frau Mme Madame",
 )
 _SAME_WORDS = {word: words for words in _ALIKE_WORDS for word in words.split()}  # often emphasised, and linked badly
-_SAME_WORDS |= {word.capitalize(): words for word, words in _SAME_WORDS.items()}
+_SAME_WORDS |= {word.capitalize(): words for word, words in _SAME_WORDS.items() if word.islower()}
 _CALENDAR: dict[str, str] = {  # days and months
     name: " ".join(names)
     for kind in map(read_tables("schedules.toml").__getitem__, ("days", "months"))
     for names in zip(*map(str.split, kind.values()), strict=True)
     for name in names
 }
+_NUMERIC_DATE = re.compile(r"(?<![\w./-])\d{1,2}([./-])\d{1,2}\1(?P<year>\d{4})(?![\w/-])")
+_DATE = re.compile(
+    rf"(?<!\w)(?:\d{{1,2}}\S{{0,3}} )?(?:{'|'.join(_CALENDAR)})(?: \d{{1,2}}\w{{0,2}})?,? (?P<year>\d{{4}})(?!\w)"
+)
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
 _CLAUSE_ENDS = frozenset(".,;:!?")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
@@ -258,7 +264,7 @@ def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Li
     places, counts = list(map(dict, words)), [Counter(word for word, _ in side) for side in words]
     shared = [word for word in places[0] if counts[0][word] == counts[1][word] == 1]
     copies = {word: (places[0][word], places[1][word]) for word in shared}
-    sure = _link_times(source, target)
+    sure = [*_link_times(source, target), *_link_dates(source, target)]
     sure += _outside((link for word, link in copies.items() if not word.isalpha()), sure)
     names = [link for word, link in copies.items() if len(word) > 3 and word.isalpha() and word[0].isupper()]
     sure += _outside(names, [*sure, *(link for link in alignment if " " in source[slice(*link[0])])])
@@ -290,6 +296,13 @@ def _link_times(source: str, target: str) -> list[Link]:
             links += [(digits, new_digits)]
             links += [(unit or digits, new_unit or new_digits)] if unit or new_unit else []
     return links
+
+
+def _link_dates(source: str, target: str) -> Iterator[Link]:
+    """Yield a link between the only date in digits of a source and the only one of a target, which names its month."""
+    numeric, named = list(_NUMERIC_DATE.finditer(source)), list(_DATE.finditer(target))
+    if len(numeric) == len(named) == 1 and numeric[0]["year"] == named[0]["year"]:
+        yield numeric[0].span(), named[0].span()
 
 
 def _time_key(time: re.Match[str]) -> str:

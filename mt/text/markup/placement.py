@@ -190,9 +190,8 @@ class _Placement:
     def _is_subject(self, mark: Mark, unit: int) -> bool:
         """Return whether a target unit is that of a German request, as in `Lesen Sie <b>das Buch</b>`."""
         right, target = self.units.right, self.units.target
-        is_request = target[right[unit].begin : right[unit].end] == "Sie" and _REQUEST.search(
-            target, 0, right[unit].begin
-        )
+        begin, end = right[unit].begin, right[unit].end
+        is_request = target[begin:end] == "Sie" and _REQUEST.search(target, 0, begin)
         return bool(is_request) and _ADDRESSED.search(self.units.source, mark.begin, mark.end) is None
 
     def _within_quotes(self, mark: Mark, span: range) -> range:
@@ -282,24 +281,9 @@ class _Placement:
         leading = self.units.kinds(mark.begin, self.units.left[words[0]].begin)
         trailing = self.units.kinds(self.units.left[words[-1]].end, mark.end)
         return range(
-            self._farthest_punctuation(span.start, -1, leading, allowed, unused),
-            self._farthest_punctuation(span.stop - 1, 1, trailing, allowed, unused) + 1,
+            self.units.farthest_punctuation(span.start, -1, leading, allowed, unused),
+            self.units.farthest_punctuation(span.stop - 1, 1, trailing, allowed, unused) + 1,
         )
-
-    def _farthest_punctuation(
-        self, unit: int, step: int, kinds: set[str], allowed: range, unused: set[int] | range
-    ) -> int:
-        """Walk from `unit` over the punctuation beside it. Return the last unit found whose kind is in `kinds`.
-
-        Punctuation of other kinds is skipped. If no unit is found, return `unit`. `step` is 1 or -1. The walk ends at
-        the first word, at the first unit outside of `allowed` or `unused`, and after MAX_RUN units.
-        """
-        reached = unit
-        for at in range(unit + step, unit + step * (MAX_RUN + 1), step):
-            if at not in allowed or at not in unused or self.units.right[at].word:
-                break
-            reached = at if self.units.kind(at) in kinds else reached
-        return reached
 
     def empty_place(self, number: int) -> int:
         """Return the offset in the target at which the empty mark `number` is placed.
@@ -344,7 +328,7 @@ class _Placement:
         if not target_units:
             return None
         kinds = self.units.kinds(mark.begin, word.begin)
-        at = self._farthest_punctuation(target_units[0], -1, kinds, allowed, allowed)
+        at = self.units.farthest_punctuation(target_units[0], -1, kinds, allowed, allowed)
         return self._between_spaces(mark.begin, self.units.right[at].begin)
 
     def _between_spaces(self, source_place: int, place: int) -> int:
@@ -378,7 +362,7 @@ class _Placement:
         at = target_units[-1] if target_units else max((j for j in allowed if self.units.right[j].word), default=-1)
         if at < 0:
             return None
-        at = self._farthest_punctuation(at, 1, self.units.kinds(word.end, mark.begin), allowed, allowed)
+        at = self.units.farthest_punctuation(at, 1, self.units.kinds(word.end, mark.begin), allowed, allowed)
         if mark.glued or not followed or at + 1 not in allowed:
             return self.units.right[at].end
         return self.units.right[at + 1].begin
@@ -392,10 +376,9 @@ def _lower(text: str) -> str:
 
 def _occurrences(part: str, text: str) -> Iterator[int]:
     """Yield the offsets of the non-overlapping occurrences of `part` in `text`, in linear time."""
-    place = text.find(part)
-    while place >= 0:
+    place = -len(part)
+    while (place := text.find(part, place + len(part))) >= 0:
         yield place
-        place = text.find(part, place + len(part))
 
 
 def _in_order(placement: _Placement) -> list[Range]:

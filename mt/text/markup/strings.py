@@ -13,10 +13,10 @@ from itertools import chain
 
 from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
+from mt.text.markup.copies import is_time
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
 from mt.text.markup.notes import is_note_mark
-from mt.text.markup.units import is_time
 from mt.text.messages import message_parts, whole_sentences
 from mt.text.segment import BBCODE, LONGEST_SENTENCE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates

@@ -22,7 +22,7 @@ _ACCESS_KEY = re.compile(  # in labels of Windows, Qt and GTK, such as _Open and
     r"(?<![\w&])[&_](?=[^\W\d_])(?!\w{1,10};)|(?:(?<=(?<!\w)[A-Z])|(?<=(?<!\w)[A-Z][a-z]))&(?=[a-z])"
 )
 _MAX_LABEL = 100  # characters
-_LOCALE_WITHIN = 100_000  # characters that are searched for the language of a file, after comments such as a license
+LOCALE_WITHIN = 100_000  # characters that are searched for the language of a file, after comments such as a license
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def with_locale(pattern: re.Pattern[str], options: DocumentOptions, text: str, c
 
     `sign` is the sign between language and region.
     """
-    match = pattern.search(text, 0, _LOCALE_WITHIN) if options.target_language and changed else None
+    match = pattern.search(text, 0, LOCALE_WITHIN) if options.target_language and changed else None
     if match is None or same_language(match[1].replace("_", "-"), options.target_language):
         return text
     return text[: match.start(1)] + full_tag(options.target_language).replace("-", sign) + text[match.end(1) :]

@@ -5,7 +5,7 @@ from functools import partial
 
 from mt.errors import DocumentError
 from mt.languages import language_and_script, primary_language
-from mt.text.documents.base import DocumentOptions, TextDocument, read_text, with_locale
+from mt.text.documents.base import LOCALE_WITHIN, DocumentOptions, TextDocument, read_text, with_locale
 from mt.text.encoding import TextEncoding
 from mt.text.markup.attributes import same_language
 from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset
@@ -13,8 +13,8 @@ from mt.text.word_tables import read_tables
 
 _HEADER_LANGUAGE = re.compile(r"^Language: *([\w-]+)", re.MULTILINE)
 _TEAM = re.compile(r'"Language-Team: [^"\n]*\\n"(\r?\n)')
-_PLURAL_FORMS = re.compile(r'Plural-Forms: (?:[^"\\]|"\s+")*\\n')  # may be in several lines
-_LANGUAGE = re.compile(r'(?:\A|[\n"]|\\n)Language: *([\w-]*) *\\n')
+_PLURAL_FORMS = re.compile(r'Plural-Forms: (?:[^"\\]|"\s{1,20}+"){0,300}+\\n')  # may be in several lines
+_LANGUAGE = re.compile(r'(?:\A|[\n"]|\\n)Language: *+([\w-]*+) *+\\n')
 
 
 def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
@@ -54,7 +54,7 @@ def _with_header(encoding: TextEncoding, options: DocumentOptions, writer: "_Wri
     A language that is missing is added after the team, as by programs that make files from templates. If the encoding
     lacks characters of the translations, it becomes UTF-8.
     """
-    if changed and options.target_language and not _LANGUAGE.search(text):
+    if changed and options.target_language and not _LANGUAGE.search(text, 0, LOCALE_WITHIN):
         text = _TEAM.sub(r'\g<0>"Language: \\n"\1', text, count=1)
     text = with_locale(_LANGUAGE, options, text, changed)
     if changed and writer.plural_forms:

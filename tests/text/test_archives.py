@@ -1,9 +1,13 @@
 """E-books and OpenDocument files: zip archives whose members in HTML and XML are translated."""
 
+import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
+from io import BytesIO
 
 import pytest
 
+from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from tests.text.documents import archive, package, texts
 
@@ -50,3 +54,15 @@ def test_a_line_break_before_a_capital_divides_a_paragraph_of_a_known_language()
         "A dog",
         "The cat sleeps",
     ]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED])
+def test_a_damaged_archive_is_refused_whatever_compresses_it(method: int) -> None:
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archived:
+        archived.writestr("content.xml", CONTENT)
+    content = bytearray(file.getvalue())
+    for place in range(60, 90):
+        damaged = content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :]
+        with suppress(DocumentError):
+            open_document("a.odt", bytes(damaged), DocumentOptions())

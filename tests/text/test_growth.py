@@ -269,7 +269,7 @@ FILES: list[tuple[int, str, str]] = [
     (4000, "a.po", 'msgid "⋯a\\n⋯"\nmsgstr "b"\n'),
     (4000, "a.po", 'msgid "a"\nmsgstr "b"\n'),
     (5000, "a.po", '# \nLanguage:⋯ ⋯x\nmsgid ""\nmsgstr "a: b\\n"\n\nmsgid "a"\nmsgstr ""\n'),
-    (3000, "a.po", '⋯# Plural-Forms: \n⋯msgid ""\nmsgstr "Plural-Forms: nplurals=INTEGER\\n"\n\nmsgid "a"\nmsgstr ""\n'),
+    (3000, "a.po", '⋯# Plural-Forms: \n⋯msgid ""\nmsgstr "Plural-Forms: nplurals=INTEGER\\n"\n\nmsgid "a"\nmsgstr ""'),
     (500, "a.srt", "1\n00:00:01,000 --> 00:00:02,000\nHouse\n⋯<b>\n"),
     (4000, "a.properties", "⋯a⋯\\"),
     (4000, "a.properties", "a=⋯b⋯\\"),

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from io import BytesIO
+from lzma import LZMAError
 from pathlib import PurePath
 from typing import IO
 from xml.parsers import expat
@@ -28,7 +29,7 @@ _EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
 _LANGUAGE = re.compile(rb"(<dc:language\b[^<>]*>\s*)([\w-]+)(?=\s*</dc:language>)")
 _HTML = re.compile(rb"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _BEFORE_ROOT = re.compile(rb"\s+|<\?[^>]*>|<!--(?:[^-]|-(?!->))*-->")  # repeated by `_is_html` in linear time
-DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+DAMAGES = (zipfile.BadZipFile, zlib.error, LZMAError, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
 """Exceptions that zipfile raises for damaged, encrypted and unsupported archives."""
 
 

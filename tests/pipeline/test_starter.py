@@ -228,6 +228,9 @@ def test_terms(starter: Translator, text: str, glossary: dict[str, str], expecte
         ("en-de", "Hi Tom, could you send me your address?", "Hallo Tom, könntest "),
         ("en-de", "Good morning, your room is ready.", "Guten Morgen, dein Zimmer "),
         ("en-de", "Dear customers, the shop is closed today.", "Liebe Kundinnen und Kunden, "),
+        ("en-de", "Dear ##NAME##, your ticket ##ID## is closed.", "Guten Tag ##NAME##, deine Fahrkarte ##ID## ist "),
+        ("en-fr", "Dear *|FNAME|*, your order has been shipped.", "Bonjour *|FNAME|*, votre commande "),
+        ("en-fr", "Dear %NAME%, your order has been shipped.", "Bonjour %NAME%, votre commande "),
         ("en-fr", "Dear all, the meeting starts at 10.", "Bonjour à tous, "),
         ("de-en", "Hallo zusammen, hier ist der Bericht.", "Hi everyone, here is "),
         # A German address at the beginning of a sentence could be she or her.

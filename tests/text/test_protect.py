@@ -42,7 +42,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨file{n}.txt⟩ ⟨{n}x⟩ ⟨%snap%⟩ ⟨%name%s⟩ ⟨%ss⟩",
         "the regex ⟨^[a-z]+$⟩ or ⟨^\\d{3}$⟩ for ⟨^a⟩ costs ⟨$5⟩",
         "⟨$1⟩ of ⟨$2⟩, ⟨%@⟩ ⟨«First_Name»⟩ ⟨«kundenNr»⟩ ⟨«Vorname»⟩ the «dog»",
-        "⟨*true*⟩ or ⟨*null*⟩ ⟨<<Name>>⟩ ⟨[FIRST_NAME]⟩ ⟨[YOUR NAME]⟩ [NOTE] ⟨<<a⟩ b ⟨c>>⟩",
+        "⟨*true*⟩ or ⟨*null*⟩ ⟨<<Name>>⟩ ⟨[FIRST_NAME]⟩ ⟨[YOUR NAME]⟩ [NOTE] ⟨<<a⟩ b ⟨c>>⟩ ⟨##NAME##⟩ ## A ##",
         "Dear ⟨[Name]⟩, on ⟨[Order Date]⟩ ⟨[Ihre Kundennummer]⟩ [Name](⟨#x⟩) [Music] [the name]",
         "⟨[Nom du client]⟩ [Price on request] [Telefon klingelt] [Email sent] ⟨[Product Image]⟩",
         "⟨20 °C⟩–⟨25 °C⟩, ⟨$10,000⟩-⟨$20,000⟩.",

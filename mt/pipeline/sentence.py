@@ -38,11 +38,11 @@ from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
 from mt.text.quotations import (
+    copied_quotations,
     has_double_quotes,
     has_quotes,
     lost_quotations,
     quote_words,
-    quoted_answers,
     write_quotations,
 )
 from mt.text.segment import TextPart
@@ -182,8 +182,8 @@ async def _mend_quotations(
     if quoted := lost_quotations(sentence, alternatives[0].text, kept):
         alternatives = await _translate_quotations(sentence, quoted, alternatives[0], context, kept) or alternatives
     best = alternatives[0]
-    answers = {} if kept else quoted_answers(sentence, best.text)
-    words = {text: context.known_translation(answer) or text for text, answer in answers.items()}
+    copied = {} if kept else copied_quotations(sentence, best.text)
+    words = {new: context.known_translation(old) or new for new, old in copied.items()}
     return (with_text(best, write_quotations(best.text, words)), *alternatives[1:]) if words else alternatives
 
 

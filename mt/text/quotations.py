@@ -22,6 +22,7 @@ _INTERRUPTED = re.compile(
     r")(?: \w+)?[,.!?]"
 )
 _LITERAL_CONTEXT = re.compile(_TABLES["quotation"]["literal_context"])
+_VALUE_CONTEXT = re.compile(_TABLES["quotation"]["value_context"])
 _ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
@@ -72,15 +73,20 @@ def literal_words(source: str) -> list[str]:
     return [text for one in _QUOTATIONS for text in one.findall(source) if text.islower()]
 
 
-def quoted_answers(source: str, translation: str) -> dict[str, str]:
-    """Return, by what a translation has for it in lower case, each yes or no that its source quotes."""
+def copied_quotations(source: str, translation: str) -> dict[str, str]:
+    """Return, by what a translation has for it in lower case, each yes or no of a source, or the word that it copies.
+
+    A word that is copied is the only quotation, and no value of documentation.
+    """
     quoted, written = (
         [one[1] for one in sorted((one for mark in _QUOTATIONS for one in mark.finditer(side)), key=re.Match.start)]
         for side in (source, translation)
     )
     if len(quoted) != len(written) or _LITERAL_CONTEXT.search(source):
         return {}
-    return {new: old for old, new in zip(quoted, written, strict=True) if old in _ANSWERS and new.islower()}
+    pairs = [(old, new) for old, new in zip(quoted, written, strict=True) if new.islower()]
+    may_be_copy = len(quoted) == 1 and not _VALUE_CONTEXT.search(source)
+    return {new: old for old, new in pairs if old in _ANSWERS or (may_be_copy and old == new)}
 
 
 def quote_words(source: str, translation: str, words: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from mt.text.names import lost_names
 from mt.text.negation import is_lost
 from mt.text.places import lost_places, postcodes
 from mt.text.protect import find_spans, has_doubled_numbers, lost_spans
-from mt.text.quotations import lost_quotations
+from mt.text.quotations import copied_quotations, lost_quotations
 from mt.text.schedules import lost_dates, lost_days, lost_ranges
 from mt.text.symbols import damaged_words, lost_symbols, unknown_signs, unknown_words
 from mt.text.titles import lost_titled_names
@@ -265,3 +265,15 @@ def test_doubled_numbers() -> None:
     spans = find_spans("20 of 200, 5, {x1}")
     assert has_doubled_numbers(spans, "20 der 200, 200")
     assert not any(has_doubled_numbers(spans, text) for text in ("20 der 200", "5, 5", "2.000, 2001", "{x1} {x1}"))
+
+
+def test_copied_quotations() -> None:
+    assert copied_quotations('It is "nice".', "Es ist „nice“.") == {"nice": "nice"}
+    assert copied_quotations('He said "no" and "yes".', "Er sagte „no“ und „jetzt“.") == {"no": "no", "jetzt": "yes"}
+    for source, translation in (
+        ('It is "nice".', "Es ist „nett“."),
+        ('The default is "new".', "Der Standard ist „new“."),
+        ('It is "left" or "right".', "Es ist „left“ oder „rechts“."),
+        ('Use `a` for "new".', "Nutzen Sie `a` für „new“."),
+    ):
+        assert copied_quotations(source, translation) == {}

@@ -86,8 +86,7 @@ def lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Rang
     if likely_script(context.target) in ("Latn", ""):
         lost += names.lost_names(variant.text, text) + titles.lost_titled_names(variant.text, text, context.source)
     lost += damaged + symbols.lost_symbols(variant.text, text)
-    if context.phrases and text.count("(") < variant.text.count("("):
-        lost += [match.span(1) for match, _ in context.phrases.bracketed(variant.text, *languages)]
+    lost += context.phrases.lost_brackets(variant.text, text, *languages) if context.phrases else ()
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER] if lost else []
     return [
         (begin, end)

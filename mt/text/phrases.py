@@ -12,6 +12,7 @@ from pathlib import Path
 from mt.errors import ModelError
 from mt.languages import primary_language
 from mt.text import casing, names, titles
+from mt.text.alignment import Range
 
 PHRASES_FILE = "phrases.tsv"
 MOST_CHARACTERS = 100  # of a phrase with its name and marks
@@ -20,7 +21,9 @@ MAN, WOMAN = "{man}", "{woman}"  # stand for given names: dear {man}
 _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 _AND = re.compile(r" (?:and|et|und) ")
-_IN_BRACKETS = re.compile(r"(?<= )\((?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=\)| \d)")
+_IN_BRACKETS = re.compile(  # draft, under 12 and except holidays
+    r"(?<= )\((?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?:(?=(?P<number> \d+)\))|(?=\)| \d))"
+)
 _COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
 
@@ -68,6 +71,20 @@ class Phrases:
             found = match[1].islower() and self.translate_words(match[1], source, target)
             if found:
                 yield match, found
+
+    def lost_brackets(self, text: str, translation: str, source: str, target: str) -> list[Range]:
+        """Return the ranges of `bracketed` words, each with the number that ends its brackets, that are lost.
+
+        They may be if the translation has fewer brackets. Models lose words before a number, as in `(under 12)`, and
+        several that begin with no noun, as in `(except holidays)`.
+        """
+        lost, are_fewer = list[Range](), translation.count("(") < text.count("(")
+        for match, phrase in self.bracketed(text, source, target):
+            german = self.translate(match[1], source, "de") if " " in match[1] else None
+            is_short = text[match.end()] == " " or bool(german and german[0].islower())
+            if are_fewer or (is_short and f"({phrase}" not in translation):
+                lost.append((match.start(1), max(match.end(1), match.end("number"))))
+        return lost
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], Mapping[str, str]]:

@@ -248,6 +248,25 @@ def test_salutations(starter: Translator, direction: str, text: str, expected: s
     assert starter.translate(text, source=source, target=target).text.startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("direction", "text", "expected"),
+    [
+        ("en-de", 'It is "nice" here.', "„nett“"),
+        ("de-en", "Das ist „gut“.", '"good"'),
+        ("en-fr", 'The "new" system is slow.', "« nouveau »"),
+        ("en-fr", "Free for children (under 12).", "(moins de 12)"),
+        ("en-de", "children (under 12) €6", "(unter 12)"),
+        ("de-en", "Kinder (unter 12) zahlen 6 Euro.", "(under 12)"),
+        ("en-de", "Open daily (except holidays).", "(außer an Feiertagen)"),
+    ],
+)
+def test_known_words_in_quotation_marks_and_brackets(
+    starter: Translator, direction: str, text: str, expected: str
+) -> None:
+    source, target = direction.split("-")
+    assert expected in starter.translate(text, source=source, target=target).text
+
+
 def test_polite_words_that_are_there_are_not_listed_as_omitted(starter: Translator) -> None:
     text = "Pouvez-vous me dire à quelle heure le train part, s'il vous plaît ?"
     (sentence,) = starter.translate(text, source="fr", target="de").sentences

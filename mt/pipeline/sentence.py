@@ -33,10 +33,11 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import casing, names, places, protect, repetition, segment, titles
+from mt.text import casing, members, names, places, protect, repetition, segment, titles
 from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
+from mt.text.phrases import Phrases
 from mt.text.quotations import (
     copied_quotations,
     has_double_quotes,
@@ -132,7 +133,7 @@ async def translate_sentence(
     return (
         alternatives
         if context.options.sample
-        else await _complete(sentence, alternatives, bool(twice[0]), context, kept)
+        else await _complete_list(sentence, alternatives, bool(twice[0]), context, kept)
     )
 
 
@@ -173,6 +174,30 @@ async def _complete(
     parts = await _translate_in_parts(sentence, partial(context.covers, limit=limit), context, kept)
     is_better = parts and _completeness(sentence, parts[0]) > _completeness(sentence, best) + LEAST_GAIN
     return parts if is_better else alternatives
+
+
+async def _complete_list(
+    sentence: str,
+    alternatives: tuple[Alternative, ...],
+    is_doubtful: bool,
+    context: SentenceContext,
+    kept: Sequence[Range],
+) -> tuple[Alternative, ...]:
+    """Return `_complete` of a sentence with the known members of its lists, or the best translation of a list."""
+    phrases, languages, is_free = (
+        context.phrases or Phrases(()),
+        (context.source, context.target),
+        not (context.terms or context.banned or kept),
+    )
+    if parts := phrases.list_parts(sentence, *languages) if is_free else []:
+        text = members.fill_list(parts, alternatives[0].text, context.target)
+        if text is None:
+            return await _translate_parts([TextPart(*part) for part in parts], context, kept)
+        return (with_text(alternatives[0], text),)
+    best, *others = await _complete(sentence, alternatives, is_doubtful, context, kept)
+    text, lost = phrases.mend_lists(sentence, best.text, *languages, not is_free)
+    best = replace(best, omitted=tuple(dict.fromkeys((*best.omitted, *lost)))) if lost else best
+    return (with_text(best, text), *others)
 
 
 async def _mend_quotations(

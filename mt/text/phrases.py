@@ -4,7 +4,7 @@ A model that has read sentences often takes a word without a sentence for anothe
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from mt.errors import ModelError
 from mt.languages import primary_language
 from mt.text import casing, names, titles
 from mt.text.alignment import Range
+from mt.text.members import mend_lists, split_list, translate_numeral
 
 PHRASES_FILE = "phrases.tsv"
 MOST_CHARACTERS = 100  # of a phrase with its name and marks
@@ -35,10 +36,63 @@ class Phrases:
 
     def translate(self, text: str, source: str, target: str) -> str | None:
         """Return the translation of a phrase, with its letter case and final marks, or None for another text."""
+        if ", " in text and (parts := self.list_parts(text, source, target)) and all(known for _, known in parts):
+            return "".join(part for part, _ in parts)
+        return self._translate_phrase(text, source, target)
+
+    def list_parts(self, text: str, source: str, target: str) -> list[tuple[str, bool]]:
+        """Return the members and marks of a text that is a list, translated if they are known, and whether they are.
+
+        At least half of the members are known, and the first and last ones if they are no single words. For other
+        texts, return [].
+        """
+        parts = split_list(text, (source, target))
+        members = parts[::2]
+        found = self.translate_members(members, source, target)
+        is_whole = bool(parts) and all(found[at] or " " not in members[at] for at in (0, -1))
+        if not is_whole or sum(map(bool, found)) < len(found) / 2:
+            return []
+        if found[0] and members[0][0].isupper():
+            found[0] = casing.raise_first(found[0], target)
+        words = [(one or member, bool(one)) for one, member in zip(found, members, strict=True)]
+        return [part for word, mark in zip(words, parts[1::2], strict=True) for part in (word, (mark, True))]
+
+    def mend_lists(self, text: str, translation: str, source: str, target: str, kept: bool) -> tuple[str, list[str]]:
+        """Return the translation of a sentence with the members of its lists (`members.mend_lists`), and lost ones.
+
+        Words with a capital may be names: `Reading, Bath and Nice`.
+        """
+
+        def known(some: Sequence[str]) -> list[str | None]:
+            rows = (self._rows.get((primary_language(source), _key(one)), {}) for one in some)
+            words = (row.get(primary_language(source), "") for row in rows)
+            found = self.translate_members(some, source, target)
+            return [
+                None if one[0].isupper() and word[:1].islower() else phrase
+                for one, word, phrase in zip(some, words, found, strict=True)
+            ]
+
+        return mend_lists(text, translation, (source, target), known, kept)
+
+    def translate_members(self, members: Sequence[str], source: str, target: str) -> list[str | None]:
+        """Return the translations of the members of a list that are phrases, numerals and names, and None for others.
+
+        They have no capitals as nouns of German.
+        """
+        found = [self._translate_phrase(one, source, target, is_within=True) for one in members]
+        numerals = [translate_numeral(one, (source, target)) for one in members]
+        if sum(map(bool, numerals)) > 1:  # not sept, the month
+            found = [one or phrase for one, phrase in zip(numerals, found, strict=True)]
+        given = [one if names.is_given_name(one) else None for one in members]
+        if any(name and not phrase for name, phrase in zip(given, found, strict=True)):  # Rose and Anna
+            found = [name or phrase for name, phrase in zip(given, found, strict=True)]
+        return found
+
+    def _translate_phrase(self, text: str, source: str, target: str, is_within: bool = False) -> str | None:
         if len(text) > MOST_CHARACTERS:
             return None
         if text[:1] == "&":  # an accelerator: &Open
-            return (inner := self.translate(text[1:], source, target)) and f"&{inner}"
+            return (inner := self._translate_phrase(text[1:], source, target)) and f"&{inner}"
         language, name = primary_language(source), ""
         row = self._rows.get((language, _key(text)))
         if (not row or _ANY_NAME.search(row[language])) and (name := titles.last_name(_MARKS.sub("", text), source)):
@@ -52,7 +106,7 @@ class Phrases:
             return None
         if text.isupper() and len(_key(text)) > 1 and not row[language].isupper():  # unlike CV
             found = casing.raise_capitals(found, text, target)
-        elif text[0].isupper():
+        elif text[0].isupper() and not (is_within and row[language][0].isupper()):  # a noun of German, a name
             found = casing.raise_first(found, target)
         marks = text[len(_MARKS.sub("", text)) :].lstrip()
         return found + " " * (primary_language(target) == "fr" and marks[:1] in (*":;!?",)) + marks

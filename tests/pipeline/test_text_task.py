@@ -370,10 +370,14 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
         ("Weight 2.5 kg", [], "Gewicht 2,5 kg"),
         ("Weight (kg)", [], "Gewicht (kg)"),
         ("red 5", ["red 5"], "red 5"),  # no noun
+        ("red, blue and red.", [], "rot, blau und rot."),
+        ("red, odd, blue", ["red, odd, blue"], "rot, seltsam, blau"),  # the words of the model for unknown members
+        ("red, big, blue", ["red, big, blue", "big"], "rot, groß, blau"),  # the model loses a member
     ],
 )
 def test_phrases_of_the_model_and_labels_need_no_search(text: str, asked: list[str], expected: str) -> None:
     table = Table({"it is": ["es ist"], "Height: it is": ["Höhe, es ist"], "it is (old)": ["(alt)"]})
+    table.table |= {"red, odd, blue": ["rote, seltsam, Blaue"], "red, big, blue": ["rot, blau"], "big": ["groß"]}
     planner = table.planner()
     rows = {"weight": "Gewicht", "dear new friend": "lieber neuer Freund", "see new friend": "siehe"}
     rows |= {

@@ -60,6 +60,44 @@ def test_phrases(direction: str, text: str, expected: str | None) -> None:
     assert Phrases(ROWS).translate(text, source, target) == expected
 
 
+LISTED = (
+    {"en": "apples", "de": "Äpfel"},
+    {"en": "paid", "de": "bezahlt"},
+    {"en": "April", "de": "April"},
+    {"en": "rose", "de": "Rose"},
+    {"en": "Sep", "de": "Sep", "fr": "sept"},
+)
+
+
+@pytest.mark.parametrize(
+    ("direction", "text", "expected"),
+    [
+        ("de-en", "Äpfel, Äpfel und Äpfel.", "Apples, apples and apples."),
+        ("en-de", "Paid, Paid, APPLES", "Bezahlt, Bezahlt, ÄPFEL"),
+        ("en-de", "April, apples, paid", "April, Äpfel, bezahlt"),
+        ("en-de", "Rose, Tom and Anna", "Rose, Tom und Anna"),
+        ("fr-de", "Six, sept et huit", "Sechs, sieben und acht"),
+        ("fr-de", "sept, sept, sept", "sieben, sieben, sieben"),
+        ("en-de", "apples, paid, more", None),
+    ],
+)
+def test_lists_of_phrases(direction: str, text: str, expected: str | None) -> None:
+    source, target = direction.split("-")
+    assert Phrases(LISTED).translate(text, source, target) == expected
+
+
+def test_parts_of_lists() -> None:
+    phrases = Phrases(LISTED)
+    assert phrases.list_parts("paid, more, apples", "en", "de")[::2] == [
+        ("bezahlt", True),
+        ("more", False),
+        ("Äpfel", True),
+    ]
+    assert phrases.list_parts("we paid, paid, apples", "en", "de") == []  # a sentence
+    assert phrases.list_parts("paid, more, none", "en", "de") == []
+    assert phrases.mend_lists("see Paid, Apples, apples or apples", "sieh Paid", "en", "de", False)[0] == "sieh Paid"
+
+
 def test_phrases_in_brackets() -> None:
     found = Phrases(ROWS).bracketed("A f(paid), (paid) and (deadline 5) (paid too) (Paid) (paid", "en", "de")
     assert [(match[0], words) for match, words in found] == [("(paid", "bezahlt"), ("(deadline", "Frist")]

@@ -61,6 +61,7 @@ def test_tags(marked: str) -> None:
         ("⟨**⟩.NET Core⟨**⟩ (⟨*⟩.txt⟨*⟩ or *.doc), the ⟨*⟩data⟨*⟩ folder", False),
         ("⟨*⟩all⟨*⟩ files", True),
         ("Closed on ⟨**⟩Monday, May 3 at 10 o'clock⟨**⟩", True),
+        ("by ⟨**⟩31.12.2024⟨**⟩ or ⟨**⟩Version 2.0⟨**⟩", True),
         ("the ⟨**⟩January of the previous year⟨**⟩ column", False),
         ("a ⟨[b]⟩big ⟨[i]⟩old⟨[/i]⟩⟨[/b]⟩ ⟨[url=a]⟩dog⟨[/url]⟩", True),
         ("⟨**⟩Old⟨**⟩ {''''}'", False),  # nothing between marks

@@ -41,9 +41,10 @@ _DATE = re.compile(
 
 def is_time(text: str) -> bool:
     """Return whether a short text is a date, a day, a month or a time, and no label such as `Previous May`."""
-    words = re.split(r"\W+", _TIME.sub("0", text))
+    words = re.split(r"[\W_]+", _TIME.sub("0", text))
     is_known = (word in _CALENDAR or len(word) < _LONG_WORD or _ORDINAL.fullmatch(word) for word in words)
-    return (_TIME.search(text) is not None or not _CALENDAR.keys().isdisjoint(words)) and all(is_known)
+    in_digits = _TIME.search(text) or _NUMERIC_DATE.search(text)
+    return (in_digits is not None or not _CALENDAR.keys().isdisjoint(words)) and all(is_known)
 
 
 def with_copies(source: str, target: str, alignment: Sequence[Link], places: Sequence[Sequence[Range]]) -> list[Link]:

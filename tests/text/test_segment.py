@@ -110,6 +110,8 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("en", "⟨It is old.⟩ ⟨'''Rome''' is old.⟩"),
         ("en", "⟨*sighs*⟩ ⟨I do.⟩ ⟨Use .* or *.* here.⟩"),
         ("en", "⟨Yes⟩ / ⟨No⟩"),
+        ("en", "⟨Very good⟩ / ⟨Not so good⟩ / ⟨I don't know⟩"),
+        ("en", "⟨He came / she left, and they all went home⟩"),
         ("en", "⟨A / b, Page 1 / 5⟩"),
         ("en", "⟨(laughs)⟩ ⟨I do.⟩ ⟨(A) It is.⟩ ⟨[Sic] no⟩"),
         ("en", "⟨so fun 😂😂⟩ ⟨see you 1️⃣⟩ ⟨Go in 2️⃣⟩ ⟨Wait⟩"),

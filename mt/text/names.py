@@ -65,7 +65,8 @@ def lost_names(source: str, translation: str) -> list[Range]:
         lost += [
             (match.start(), match.end("surname"))
             for match in _FIRST.finditer(source)
-            if not all(name in translation for name in match.groups()) and _is_name(match["surname"], match["given"])
+            if _is_name(match["surname"], match["given"])
+            and not all(re.search(rf"(?<!\w){name}(?=s?(?!\w))", translation) for name in match.groups())
         ]
     covered = {place for one in lost for place in range(*one)}
     for places, forms in _given_names(source, translation):

@@ -42,6 +42,8 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "Ask ⟨Pierre Lefèvre⟩'s boss.", "Frag seinen Chef."),
         ("", "Ask ⟨Hans Müller⟩.", "Frag Johann Müller."),
         ("", "Tom and ⟨Mary Brown⟩ sleep.", "Tom und Maria Brown schlafen."),
+        ("", "Tom Hanks and ⟨Emma Watson⟩ star.", "Tom Hanks und Emma Watsonsturm."),
+        ("", "Peter Smith's dog", "Peter Smiths Hund"),
         ("", "Heute hat ⟨Anna⟩ Geburtstag.", "Today is her birthday."),
         ("", "Alice and Mary sleep.", "Elke und Maria schlafen."),  # which gets the only other name
         ("", "I gave ⟨Gérard⟩ the book. Mary: yes.", "Ich gab mir das Buch. Maria: ja."),  # which has another form

@@ -1,6 +1,7 @@
 """Translations of the starter model: ordinary sentences, terms, names and nouns among the phrases."""
 
 import re
+import sys
 
 import pytest
 
@@ -288,3 +289,24 @@ def test_polite_words_that_are_there_are_not_listed_as_omitted(starter: Translat
     text = "Pouvez-vous me dire à quelle heure le train part, s'il vous plaît ?"
     (sentence,) = starter.translate(text, source="fr", target="de").sentences
     assert "bitte" in sentence.text and sentence.omitted == ()
+
+
+def test_a_plain_sentence_costs_few_function_calls(starter: Translator) -> None:
+    """A rule for rare text begins with a test that a plain sentence does not pass. Calls do not depend on the load."""
+    texts = [
+        *("A man in a red shirt is standing on the street.", "Two dogs run over the grass.", "We wanted to buy bread."),
+        *("The train to the city leaves in the evening.", "He has never seen such a big house.", "They went home."),
+    ]
+    calls = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    starter.translate_many(texts, source="en", target="de")
+    sys.setprofile(count)
+    try:
+        starter.translate_many(texts, source="en", target="de")
+    finally:
+        sys.setprofile(None)
+    assert calls / len(texts) < 720

@@ -13,7 +13,7 @@ from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 
 _BREAK = re.compile(r"[ \t]*(\r?\n[ \t]*)+")
 _ENTRIES = (ast.Message, ast.Term)
-_NOT_FIRST = "[*."  # characters that have a meaning at the beginning of a line
+_NOT_FIRST = frozenset("[*.")  # characters that have a meaning at the beginning of a line
 _MAX_INDENT = 100  # characters that are searched for the beginning of a line
 
 

@@ -22,9 +22,7 @@ MAN, WOMAN = "{man}", "{woman}"  # stand for given names: dear {man}
 _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 _AND = re.compile(r" (?:and|et|und) ")
-_IN_BRACKETS = re.compile(  # draft, under 12 and except holidays
-    r"(?<= )\((?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?:(?=(?P<number> \d+)\))|(?=\)| \d))"
-)
+_IN_BRACKETS = re.compile(r"(?<= )\((?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=(?P<number> \d+)\)|\)| \d)")
 _COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
 
@@ -127,16 +125,12 @@ class Phrases:
                 yield match, found
 
     def lost_brackets(self, text: str, translation: str, source: str, target: str) -> list[Range]:
-        """Return the ranges of `bracketed` words, each with the number that ends its brackets, that are lost.
-
-        They may be if the translation has fewer brackets. Models lose words before a number, as in `(under 12)`, and
-        several that begin with no noun, as in `(except holidays)`.
-        """
+        """Return the ranges of `bracketed` words and a number after them if `(` or `(under 12)` is lost."""
         lost, are_fewer = list[Range](), translation.count("(") < text.count("(")
         for match, phrase in self.bracketed(text, source, target):
-            german = self.translate(match[1], source, "de") if " " in match[1] else None
-            is_short = text[match.end()] == " " or bool(german and german[0].islower())
-            if are_fewer or (is_short and f"({phrase}" not in translation):
+            german = self.translate(match[1], source, "de") if " " in match[1] else None  # not of a noun
+            may_be_lost = are_fewer or text[match.end()] == " " or (german and german[0].islower())
+            if may_be_lost and (are_fewer or f"({phrase}" not in translation):
                 lost.append((match.start(1), max(match.end(1), match.end("number"))))
         return lost
 

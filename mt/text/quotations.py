@@ -74,10 +74,7 @@ def literal_words(source: str) -> list[str]:
 
 
 def copied_quotations(source: str, translation: str) -> dict[str, str]:
-    """Return, by what a translation has for it in lower case, each yes or no of a source, or the word that it copies.
-
-    A word that is copied is the only quotation, and no value of documentation.
-    """
+    """Return each yes or no of a source, and its only quotation if no value, by its copy or what stands for it."""
     quoted, written = (
         [one[1] for one in sorted((one for mark in _QUOTATIONS for one in mark.finditer(side)), key=re.Match.start)]
         for side in (source, translation)

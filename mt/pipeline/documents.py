@@ -60,7 +60,9 @@ class FileTranslator:
             for alignment in (False, True)
         )
         tasks = (
-            (aligned if segment.marks and not segment.ordered else plain).attempt(segment.text, segment.kept)
+            (aligned if segment.marks and not segment.ordered else plain).attempt(
+                segment.text, segment.kept, segment.marked
+            )
             for segment in document.segments
         )
         translations: list[TranslatedSegment] = []

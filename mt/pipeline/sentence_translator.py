@@ -47,10 +47,11 @@ _HANDICAP = 0.06  # of quality, in favour of the usual reading of Markdown, whic
 
 @dataclass(frozen=True)
 class TranslatedSentence:
-    """The n-best list of a sentence, and the expected quality of its best alternative."""
+    """The n-best list of a sentence, and the expected quality and the marked ranges of its best alternative."""
 
     alternatives: tuple[Alternative, ...]
     expectation: Expectation
+    marked: tuple[Range, ...] = ()  # ranges of the best alternative, for those of the sentence in another order
 
     @property
     def best(self) -> Alternative:
@@ -87,6 +88,8 @@ class SentenceTranslator:
             translated = await self.translate(replace(part, text=part.text.replace("''", "'")), None, no_break_spaces)
             texts = [(one, double_apostrophes(one.text, part.text)) for one in translated.alternatives]
             return replace(translated, alternatives=tuple(with_text(one, text) for one, text in texts))
+        if part.marked:
+            return await self._translate_with_ranges(part, no_break_spaces)
         if self.is_message and not part.kept_ranges and (message := whole_sentences(part.text)):
             return await self._translate_message(*message, no_break_spaces)
         translated = await self._translate_marked(part, no_break_spaces)
@@ -98,6 +101,34 @@ class SentenceTranslator:
         is_better = strings.has_foreign_marks(part.text) or other.exceeds(translated, _HANDICAP)
         is_better = is_better and strings.keeps_marks(part.text, other.best.text)
         return other if is_better or not is_kept else translated
+
+    async def _translate_with_ranges(self, part: TextPart, no_break_spaces: bool) -> TranslatedSentence:
+        """Translate a sentence of a document with marks of emphasis around its marked ranges, if the model knows these.
+
+        If the sentence cannot have these marks, or its translation lacks some, it is translated without them.
+        """
+        bare, text = replace(part, marked=()), strings.write_marks(part.text, part.marked)
+        cuts = [cut for place in part.marked for cut in place]
+        ranges = [*part.kept_ranges, *((span.begin, span.end) for span in protect.find_spans(part.text))]
+        ranges += [(term.begin, term.end) for term in self.context.find_terms(part.text, part.kept_ranges)]
+        is_cut = any(begin < cut < end for begin, end in ranges for cut in cuts)
+        is_whole = part.marked[0] == (0, len(part.text))
+        is_readable = not (self.is_message or is_cut or is_whole) and self.context.known_pieces(strings.EMPHASIS)
+        is_readable = is_readable and self.context.covers(text, self.context.max_length)
+        if not is_readable or strings.read_marks(text) != (part.text, part.marked):
+            return await self.translate(bare, None, no_break_spaces)
+        size = len(strings.EMPHASIS)
+        kept = tuple(
+            (begin + size * sum(cut <= begin for cut in cuts), end + size * sum(cut < end for cut in cuts))
+            for begin, end in part.kept_ranges
+        )
+        translated = await self.translate(replace(bare, text=text, kept_ranges=kept), None, no_break_spaces)
+        texts = [strings.read_marks(one.text) for one in translated.alternatives]
+        if len(texts[0][1]) != len(part.marked):
+            return await self.translate(bare, None, no_break_spaces)
+        pairs = zip(translated.alternatives, texts, strict=True)
+        marked = texts[0][1] if strings.EMPHASIS in "".join(translated.best.pieces) else ()  # or placed as tags
+        return replace(translated, alternatives=tuple(with_text(one, new) for one, (new, _) in pairs), marked=marked)
 
     async def _translate_message(
         self, parts: Sequence[tuple[str, bool]], wholes: Sequence[str], no_break_spaces: bool

@@ -17,7 +17,7 @@ from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTr
 from mt.pipeline.sentence_translator import SentenceTranslator, TranslatedSentence, exact_translation
 from mt.pipeline.variants import join_alternatives
 from mt.text import protect, segment
-from mt.text.alignment import Range, split_ranges
+from mt.text.alignment import Range, split_ranges, with_marks
 from mt.text.clock import is_english_time
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
@@ -144,7 +144,10 @@ class TextTask:
                 source_range,
                 (begin, end),
                 confidence=expectation.quality,
-                links=tuple((_move(left, source_range[0]), _move(right, begin)) for left, right in explained.links),
+                links=tuple(
+                    (_move(left, source_range[0]), _move(right, begin))
+                    for left, right in with_marks(explained.links, part.marked, translated.marked)
+                ),
                 attention=explained.attention,
                 untranslated=not best.pieces,
                 unfamiliar=expectation.unfamiliar,
@@ -220,27 +223,34 @@ class TextPlanner(SentenceTranslator):
             return self
         return replace(self, context=replace(self.context, formality=formality))
 
-    def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
-        """Return the planned task of a text. The ranges `kept` are not translated."""
-        task = self.begin(text, kept)
+    def task(self, text: str, kept: Sequence[Range] = (), marked: Sequence[Range] = ()) -> TextTask:
+        """Return the planned task of a text. `kept` and `marked` are as in `begin`."""
+        task = self.begin(text, kept, marked=marked)
         task.plan()
         return task
 
-    def begin(self, text: str, kept: Sequence[Range] = (), matches: Iterable[MemoryMatch] = ()) -> TextTask:
+    def begin(
+        self,
+        text: str,
+        kept: Sequence[Range] = (),
+        matches: Iterable[MemoryMatch] = (),
+        marked: Sequence[Range] = (),
+    ) -> TextTask:
         """Return the task of a text, for which the caller must call `plan`. The ranges `kept` are not translated.
 
-        `matches` are matches of a translation memory for sentences of the text, or for the whole text.
+        `matches` are matches of a translation memory for sentences of the text, or for the whole text. `marked` are
+        the ranges of marks around words (`Segment.marked`): each gets one link to the words that it has to enclose.
         """
         text = text if text.isascii() else narrow(text.encode("utf-8", "replace").decode())  # without lone surrogates
         by_sentence = {match.sentence: match for match in matches}
         planner = replace(self, is_message=True) if self.protect and "{" in text and MESSAGE.search(text) else self
-        steps = planner._steps(text, kept, by_sentence)
+        steps = planner._steps(text, kept, marked, by_sentence)
         return TextTask(text, planner, by_sentence, has_no_break_spaces(text), steps=steps)
 
-    def attempt(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
+    def attempt(self, text: str, kept: Sequence[Range] = (), marked: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. An exception of the tokenizer becomes the problem of the task."""
         try:
-            return self.task(text, kept)
+            return self.task(text, kept, marked)
         except Exception as error:  # a tokenizer can raise any exception
             return TextTask(text, self, problem=f"{type(error).__name__}: {error}")
 
@@ -254,7 +264,9 @@ class TextPlanner(SentenceTranslator):
             text = write_dates(text, (context.source, context.target))
         return text
 
-    def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:
+    def _steps(
+        self, text: str, kept: Sequence[Range], marked: Sequence[Range], matches: Mapping[str, MemoryMatch]
+    ) -> Iterator[TextPart | None]:
         """Prepare the glossary, and yield None after each step. Then yield the parts of the text.
 
         Each step takes a bounded time.
@@ -263,6 +275,7 @@ class TextPlanner(SentenceTranslator):
             yield None
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
         begins, end = [begin for begin, _ in kept], 0
+        first = [begin for begin, _ in marked]
         moved = [_move(place, len(text.lstrip()) - len(text)) for place in kept]
         whole = self.sentences or exact_translation(matches.get(text.strip()), moved)
         split = split_marked_text if self.protect else segment.split_text
@@ -278,6 +291,8 @@ class TextPlanner(SentenceTranslator):
             if exact_translation(matches.get(part.text), moved):
                 yield replace(part, kept_ranges=tuple(moved))
             else:
+                inside = marked[bisect_left(first, begin) : bisect_left(first, end)]
+                part = replace(part, marked=tuple(_move(place, -begin) for place in inside if place[1] <= end))
                 yield from self._split(part, moved, list_language)
 
     def _split(self, part: TextPart, kept: Sequence[Range], list_language: str) -> Iterator[TextPart | None]:
@@ -291,6 +306,7 @@ class TextPlanner(SentenceTranslator):
         begin, end = self._inner_range(part.text, list_language)
         before, text, after = part.text[:begin], part.text[begin:end], part.text[end:]
         _, kept, _ = split_ranges(kept, [before, text, after])
+        _, marked, _ = split_ranges(part.marked, [before, text, after])
         if before:
             yield TextPart(before, kept=True)
         protects = self.protect or bool(kept)
@@ -298,7 +314,7 @@ class TextPlanner(SentenceTranslator):
         is_kept = protects and not is_message and self._is_untranslatable(text, kept)
         yield None
         if is_kept or self._fits(text, kept):
-            yield TextPart(text, is_kept, kept_ranges=kept)
+            yield TextPart(text, is_kept, kept, () if is_kept else marked)
         else:
             yield None
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -282,6 +283,29 @@ def piece_offsets(pieces: Sequence[str], mark: str) -> list[int]:
             begins.append(place + (space and number > 0))
             place += len(piece) - (space and number == 0)
     return begins
+
+
+def with_marks(links: Sequence[Link], sources: Sequence[Range], targets: Sequence[Range]) -> tuple[Link, ...]:
+    """Return links with one link for each range of `sources`: to that of `targets` to which most words are linked.
+
+    Other links from or to the ranges are left out. If two ranges have most words in the same one, order decides. All
+    links stay if there are no ranges of both texts.
+    """
+    if not (sources and targets):
+        return tuple(links)
+    places = [(_number_of(left, sources), _number_of(right, targets)) for left, right in links]
+    votes = Counter(place for place in places if min(place) >= 0)
+    chosen = {source: target for (source, target), _ in reversed(votes.most_common())}
+    if sorted(chosen.values()) != list(range(len(targets))):
+        chosen = {number: number for number in range(len(targets))}
+    others = (link for link, place in zip(links, places, strict=True) if max(place) < 0)
+    return *((sources[source], targets[target]) for source, target in chosen.items()), *others
+
+
+def _number_of(place: Range, ranges: Sequence[Range]) -> int:
+    """Return the number of the range in which a place begins, or -1."""
+    number = bisect_right(ranges, place[0], key=lambda one: one[0]) - 1
+    return number if number >= 0 and place[0] < ranges[number][1] else -1
 
 
 def split_ranges(ranges: Sequence[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:

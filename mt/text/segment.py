@@ -63,12 +63,14 @@ _AFTER_EMOJI = re.compile(  # before a capital, or several of them
 class TextPart:
     """A part of a text: text that stays unchanged if `kept` is true, otherwise a sentence or clause to translate.
 
-    The translation of a sentence or clause contains the ranges `kept_ranges` unchanged.
+    The translation of a sentence or clause contains the ranges `kept_ranges` unchanged. The ranges `marked` are those
+    of marks of a document, such as tags, around words.
     """
 
     text: str
     kept: bool
     kept_ranges: tuple[Range, ...] = ()
+    marked: tuple[Range, ...] = ()
 
 
 PAUSE = TextPart("", kept=True)

@@ -77,7 +77,8 @@ def write_markup(
 
 def _source_text(segment: Segment) -> SourceText:
     """Return the text of a segment. If the segment's marks can only be placed by a word alignment, request one."""
-    return SourceText(segment.text, segment.kept, aligned=bool(segment.marks) and not segment.ordered)
+    aligned = bool(segment.marks) and not segment.ordered
+    return SourceText(segment.text, segment.kept, aligned, marked=segment.marked)
 
 
 def _parse(text: str, xml: bool, options: MarkupOptions) -> Markup:
@@ -133,8 +134,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def _decode_text(item: Any) -> SourceText:
-    text, protected, aligned, _ = item
-    return SourceText(decode_string(text), tuple((int(begin), int(end)) for begin, end in protected), bool(aligned))
+    text, protected, aligned, _, marked = item
+    ranges = (tuple((int(begin), int(end)) for begin, end in places) for places in (protected, marked))
+    return SourceText(decode_string(text), next(ranges), bool(aligned), marked=next(ranges))
 
 
 def _decode_numbered(item: Any) -> tuple[int, SourceText]:

@@ -208,7 +208,9 @@ def _cut(segment: SourceText) -> list[SourceText]:
         texts.append(segment.text[begin:end])
         begin = end
     protected = split_ranges(segment.protected, texts)
-    return [replace(segment, text=text, protected=ranges) for text, ranges in zip(texts, protected, strict=True)]
+    return [
+        replace(segment, text=text, protected=ranges, marked=()) for text, ranges in zip(texts, protected, strict=True)
+    ]
 
 
 def _joined(pieces: Sequence[SourceText], answers: Sequence[Answer]) -> Answer:

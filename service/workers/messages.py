@@ -41,13 +41,15 @@ class ModelSetup:
 class SourceText:
     """A text to translate. The translation contains the characters of the `protected` ranges unchanged.
 
-    `matches` are the translation memory's matches for the text and for its sentences.
+    `matches` are the translation memory's matches for the text and for its sentences. `marked` are the ranges of marks,
+    such as tags, around words.
     """
 
     text: str
     protected: tuple[Range, ...] = ()
     aligned: bool = False  # whether the caller requests a word alignment
     matches: tuple[MemoryMatch, ...] = ()
+    marked: tuple[Range, ...] = ()
 
     @property
     def blank(self) -> bool:
@@ -61,7 +63,7 @@ class SourceText:
 
     def key(self, context: bytes) -> bytes:
         """Return a hash of the text and of `context`, which represents the options. Equal inputs have equal keys."""
-        fields = repr((self.text, self.protected, self.aligned, self.matches))
+        fields = repr((self.text, self.protected, self.aligned, self.matches, self.marked))
         return blake2b(context + fields.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

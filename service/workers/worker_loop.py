@@ -192,7 +192,8 @@ class WorkerLoop:
         return answers
 
     def _start(self, message: Translate) -> TextTask:
-        task = self._planner(message).begin(message.text.text, message.text.protected, message.text.matches)
+        asked = message.text
+        task = self._planner(message).begin(asked.text, asked.protected, asked.matches, asked.marked)
         self._ids[task], self._tasks[message.id] = message.id, task
         if message.report:
             self._reported[message.id] = task

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from mt import Translator
+from mt.pipeline.documents import FileTranslator
 
 VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
 
@@ -310,3 +311,23 @@ def test_a_plain_sentence_costs_few_function_calls(starter: Translator) -> None:
     finally:
         sys.setprofile(None)
     assert calls / len(texts) < 720
+
+
+@pytest.mark.parametrize(
+    ("direction", "text", "expected"),
+    [
+        ("en-de", "The **Publish** dialog opens.", "Das Dialogfeld **Veröffentlichen** wird geöffnet."),
+        ("fr-en", "Sélectionnez **Tous les projets**.", "Select **All projects**."),
+        (
+            "en-fr",
+            "In the **Choose a template** dialog box, select the **PDP template** template.",
+            "Dans la boîte de dialogue **Choisir un modèle**, sélectionnez le modèle **Modèle PDP**.",
+        ),
+    ],
+)
+def test_marks_of_documents_are_read(starter: Translator, direction: str, text: str, expected: str) -> None:
+    source, target = direction.split("-")
+    translator = FileTranslator(starter, source, target)
+    assert translator.translate("a.md", text.encode()).content.decode() == expected
+    text, expected = (re.sub(r"\*\*(.*?)\*\*", r"<i>\1</i>", one) for one in (text, expected))
+    assert translator.translate("a.html", text.encode()).content.decode() == expected

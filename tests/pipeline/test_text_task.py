@@ -305,6 +305,29 @@ def test_what_is_asked_and_what_comes_of_it(name: str) -> None:
     assert table.asked == [re.sub(r" \((again|long|2)\)$", "", question) for question, _ in answers]
 
 
+@pytest.mark.parametrize(
+    ("marked", "answer", "asked", "expected", "links"),
+    [
+        (((2, 7),), "ein **alter Hund** ist", ["a **Old D** is"], "ein alter Hund ist", {(2, 7): "alter Hund"}),
+        (((0, 7),), "ein alter Hund ist", ["**a Old D** is", "a Old D is"], "b c d e", {(0, 1): "b"}),  # without marks
+        (((2, 4),), "", ["a Old D is"], "b c d e", {(2, 5): "c"}),  # within a word
+        (((0, 10),), "", ["a Old D is"], "b c d e", {(2, 5): "c"}),  # around the sentence
+        (((2, 5), (6, 7)), "ein **Alt** **D** ist", ["a **Old** **D** is"], "ein Alt D ist", {(6, 7): "D"}),
+    ],
+)
+def test_marked_ranges_are_read_as_emphasis(
+    marked: tuple[Range, ...], answer: str, asked: list[str], expected: str, links: dict[Range, str]
+) -> None:
+    table = Table({asked[0]: [answer]} | {"a Old D is": ["b c d e"]})
+    planner = table.planner()
+    explainer = Explainer(planner.context, 1, ExplainOptions(alignment=True))
+    task = table.run(replace(planner, explainer=explainer).task("a Old D is", marked=marked))
+    (sentence,) = task.translation().sentences
+    assert (sentence.text, list(dict.fromkeys(table.asked))) == (expected, asked)
+    found = {left: sentence.text[slice(*right)] for left, right in sentence.links}
+    assert found | links == found
+
+
 def test_placeholders_without_names_keep_their_order() -> None:
     answers = {
         "a Tom man 37 b": ["37 Mann Tom b"],

@@ -1,6 +1,6 @@
 import pytest
 
-from mt.text.alignment import Link, PieceAttention, link_words, piece_offsets
+from mt.text.alignment import Link, PieceAttention, link_words, piece_offsets, with_marks
 
 MARK = "▁"
 
@@ -42,3 +42,19 @@ def test_units_of_a_known_link_get_no_other() -> None:
     weights = [[0.9, 0.0, 0.1], [0.2, 0.7, 0.1], [0.1, 0.8, 0.1]]
     assert links(*pieces, weights) == ["see=x", "x=sieh", "x=Hund"]
     assert links(*pieces, weights, [((4, 5), (0, 1))]) == ["x=x", "see=sieh", "see=Hund"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([(0, 0), (1, 1), (2, 2)], [(0, 0), (2, 1)]),
+        ([(0, 1), (1, 1), (2, 0)], [(0, 1), (2, 0)]),  # in another order
+        ([(0, 1), (2, 1)], [(0, 0), (2, 1)]),  # both in the same range
+        ([(3, 3), (3, 0), (1, 2)], [(0, 0), (2, 1), (3, 3)]),  # none, and one to words without a mark
+    ],
+)
+def test_links_of_marked_ranges(pairs: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
+    sources, targets = ((0, 20), (20, 30)), ((0, 10), (10, 30))  # of units of 10 characters
+    linked = with_marks([((a * 10, a * 10 + 9), (b * 10, b * 10 + 9)) for a, b in pairs], sources, targets)
+    assert sorted((left[0] // 10, right[0] // 10) for left, right in linked) == expected
+    assert with_marks(linked, sources, ()) == linked

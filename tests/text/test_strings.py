@@ -3,7 +3,14 @@ import re
 import pytest
 
 from mt.text.markup import strings
-from mt.text.markup.strings import find_tags, has_unusual_marks, keeps_marks, read_marked_sentence
+from mt.text.markup.strings import (
+    find_tags,
+    has_unusual_marks,
+    keeps_marks,
+    read_marked_sentence,
+    read_marks,
+    write_marks,
+)
 from mt.text.segment import LONGEST_SENTENCE
 
 WITHOUT_TAGS = [
@@ -84,6 +91,13 @@ def test_emphasis_and_links(marked: str, unusual: bool) -> None:
     assert keeps_marks(text, text) and keeps_marks(text, "a dog") is not bool(marks)
     assert not keeps_marks("*a* and **b**", "**a** and *b") and not keeps_marks("*a* b", "*b* *")
     assert not any(keeps_marks("**a**", crossed) for crossed in ("**a „b**“", '**a "b**"', "**a** **"))
+
+
+def test_ranges_are_written_as_emphasis_and_read_again() -> None:
+    text, ranges = "Open the new file.", ((0, 4), (9, 17))
+    assert write_marks(text, ranges) == "**Open** the **new file**."
+    assert read_marks("**Open** the **new file**.") == (text, ranges)
+    assert read_marks("*Open* the **new file") == ("*Open* the **new file", ())
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,12 @@ class Mark:
     def empty(self) -> bool:
         return self.begin == self.end
 
+    def words(self, text: str) -> Range:
+        """Return the range of the mark in `text` without the white space at its ends."""
+        inside = text[self.begin : self.end]
+        begin = self.begin + len(inside) - len(inside.lstrip())
+        return begin, max(begin, self.end - len(inside) + len(inside.rstrip()))
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -41,6 +47,14 @@ class Segment:
     @property
     def kept(self) -> tuple[Range, ...]:
         return tuple((mark.begin, mark.end) for mark in self.marks if mark.kept)
+
+    @property
+    def marked(self) -> tuple[Range, ...]:
+        """The ranges of the words in marks that neither enclose another mark around words nor are enclosed by one."""
+        spans = [(number, mark) for number, mark in enumerate(self.marks) if not (mark.empty or mark.kept)]
+        outer = {mark.parent for _, mark in spans}
+        ranges = (mark.words(self.text) for number, mark in spans if mark.parent < 0 and number not in outer)
+        return tuple((begin, end) for begin, end in ranges if begin < end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ contains the units of `allowed` that no mark with the same parent encloses yet.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -35,7 +36,7 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
         return interleave(target, marks, in_proportion(source, marks, target))
     cuts = {place for mark in marks for place in (mark.begin, mark.end)}
     links = [*translated.alignment, *_copies(segment, target)]
-    placement = _Placement(marks, UnitAlignment(source, target, links, cuts))
+    placement = _Placement(marks, UnitAlignment(source, target, links, cuts), translated.alignment)
     if segment.ordered:
         return interleave(target, marks, _in_order(placement))
     placement.place_all()
@@ -57,8 +58,8 @@ class _Placement:
     target units.
     """
 
-    def __init__(self, marks: Sequence[Mark], units: UnitAlignment) -> None:
-        self.marks, self.units = list(marks), units
+    def __init__(self, marks: Sequence[Mark], units: UnitAlignment, links: Sequence[Link] = ()) -> None:
+        self.marks, self.units, self.links = list(marks), units, dict(links)
         self.places: dict[int, Range] = {}
         self.spans: dict[int, range] = {}
 
@@ -114,8 +115,14 @@ class _Placement:
         unused.difference_update(span)
 
     def translated(self, mark: Mark, allowed: range, unused: set[int]) -> tuple[float, range] | None:
-        """Return (score, units) of the translation of a mark in `unused`. The score of a copy is infinite."""
-        copy = self._copy(mark, allowed, unused)
+        """Return (score, units) of the translation of a mark in `unused`.
+
+        The score is infinite for a copy, and for a range of several words that is linked as a whole.
+        """
+        words = mark.words(self.units.source)
+        whole = self.links.get(words) if any(map(str.isspace, self.units.source[slice(*words)])) else None
+        linked = whole and range(*(bisect_left(self.units.right, at, key=lambda unit: unit.begin) for at in whole))
+        copy = linked if linked and unused.issuperset(linked) else self._copy(mark, allowed, unused)
         return (inf, copy) if copy else self._best(mark, allowed, unused)
 
     def _copy(self, mark: Mark, allowed: range, unused: set[int]) -> range | None:

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 
 from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
@@ -51,6 +51,7 @@ _LABEL = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[A-ZÀ-ÖØ-Þ][^<>]*[^<
 _EMPHASIS = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[^<>\s][^<>]*</(?P=name)>(?!\w)")
 _EMPTY_END = re.compile(r"""["'\s]/(?:>|&gt;)\Z""")
 _MAY_BE_CODE = re.compile(r"[<{\[*@#&`~]|BEGIN:V|\A---")  # a fast test: without it, a text has no tags and no code
+EMPHASIS = "**"  # the mark that models know best
 STATEMENT = "{%"  # the name of a statement of a template or message
 _DIALECT = Dialect(xml=False, words=True)
 
@@ -82,6 +83,23 @@ def keeps_marks(text: str, translation: str) -> bool:
         and text.count("*") == translation.count("*")
         and all(one[0].count("„") == one[0].count("“") and one[0].count('"') % 2 == 0 for one in found)
     )
+
+
+def write_marks(text: str, ranges: Sequence[Range]) -> str:
+    """Return a text with marks of emphasis around ranges, which are sorted."""
+    cuts = [0, *chain.from_iterable(ranges), len(text)]
+    return EMPHASIS.join(text[begin:end] for begin, end in pairwise(cuts))
+
+
+def read_marks(text: str) -> tuple[str, tuple[Range, ...]]:
+    """Return a text without its marks of emphasis, and the ranges of the words that these enclose."""
+    bare, end, ranges = "", 0, list[Range]()
+    for begin, inner, stop, after in map(_bounds, _find_marks(text)):
+        if text[begin:inner] == EMPHASIS:
+            bare += text[end:begin]
+            ranges.append((len(bare), len(bare) + stop - inner))
+            bare, end = bare + text[inner:stop], after
+    return bare + text[end:], tuple(ranges)
 
 
 def _notation(mark: re.Match[str]) -> tuple[str, str]:

@@ -217,7 +217,7 @@ async def test_documents_and_markup_round_trip() -> None:
         html = "<p>One <b>house</b>.</p>"
         [(number, segment)] = await opened.run("a", read_markup, [html], False, MarkupOptions())
         same = [pack(segment.text, [((4, 9), (4, 9))])] * 2
-        assert (number, segment) == (0, SourceText("One house.", aligned=True))
+        assert (number, segment) == (0, SourceText("One house.", aligned=True, marked=((4, 9),)))
         assert await opened.run("a", write_markup, [(html, 2)], False, MarkupOptions(), same) == [html, html]
 
 

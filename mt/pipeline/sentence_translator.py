@@ -105,7 +105,8 @@ class SentenceTranslator:
     async def _translate_with_ranges(self, part: TextPart, no_break_spaces: bool) -> TranslatedSentence:
         """Translate a sentence of a document with marks of emphasis around its marked ranges, if the model knows these.
 
-        If the sentence cannot have these marks, or its translation lacks some, it is translated without them.
+        The sentence is translated without them, too. This translation is used if the other lacks some of the marks, has
+        copied words of which this has a translation, or is clearly worse.
         """
         bare, text = replace(part, marked=()), strings.write_marks(part.text, part.marked)
         cuts = [cut for place in part.marked for cut in place]
@@ -124,8 +125,12 @@ class SentenceTranslator:
         )
         translated = await self.translate(replace(bare, text=text, kept_ranges=kept), None, no_break_spaces)
         texts = [strings.read_marks(one.text) for one in translated.alternatives]
-        if len(texts[0][1]) != len(part.marked):
-            return await self.translate(bare, None, no_break_spaces)
+        other = await self.translate(bare, None, no_break_spaces)
+        words = [part.text[begin:end] for begin, end in part.marked]
+        copied = {texts[0][0][begin:end] for begin, end in texts[0][1]}.intersection(words)
+        is_lost = len(texts[0][1]) != len(words) or any(word not in other.best.text for word in copied)
+        if is_lost or other.exceeds(translated, _HANDICAP):
+            return other
         pairs = zip(translated.alternatives, texts, strict=True)
         marked = texts[0][1] if strings.EMPHASIS in "".join(translated.best.pieces) else ()  # or placed as tags
         return replace(translated, alternatives=tuple(with_text(one, new) for one, (new, _) in pairs), marked=marked)

@@ -318,6 +318,9 @@ def test_a_plain_sentence_costs_few_function_calls(starter: Translator) -> None:
     [
         ("en-de", "The **Publish** dialog opens.", "Das Dialogfeld **Veröffentlichen** wird geöffnet."),
         ("fr-en", "Sélectionnez **Tous les projets**.", "Select **All projects**."),
+        ("de-en", "Der Hund mag die **Katze** nicht.", "The dog doesn't like the **cat**."),  # no label
+        ("en-de", "**Hello** Anna!", "**Hallo** Anna!"),
+        ("en-de", "**Hello** %{name}", "**Hallo** %{name}"),
         (
             "en-fr",
             "In the **Choose a template** dialog box, select the **PDP template** template.",

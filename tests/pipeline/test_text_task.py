@@ -306,24 +306,27 @@ def test_what_is_asked_and_what_comes_of_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "answer", "asked", "expected", "links"),
+    ("marked", "answer", "read", "expected", "links"),
     [
-        (((2, 7),), "ein **alter Hund** ist", ["a **Old D** is"], "ein alter Hund ist", {(2, 7): "alter Hund"}),
-        (((0, 7),), "ein alter Hund ist", ["**a Old D** is", "a Old D is"], "b c d e", {(0, 1): "b"}),  # without marks
-        (((2, 4),), "", ["a Old D is"], "b c d e", {(2, 5): "c"}),  # within a word
-        (((0, 10),), "", ["a Old D is"], "b c d e", {(2, 5): "c"}),  # around the sentence
-        (((2, 5), (6, 7)), "ein **Alt** **D** ist", ["a **Old** **D** is"], "ein Alt D ist", {(6, 7): "D"}),
+        (((2, 7),), "ein **alter Hund** ist", "a **Old D** is", "ein alter Hund ist", {(2, 7): "alter Hund"}),
+        (((2, 7),), "0|ein **alter Hund** ist", "a **Old D** is", "b c d e", {(2, 5): "c"}),  # better without marks
+        (((2, 7),), "ein **Old D** ist", "a **Old D** is", "b c d e", {(2, 5): "c"}),  # copied
+        (((0, 7),), "ein alter Hund ist", "**a Old D** is", "b c d e", {(0, 1): "b"}),  # without marks
+        (((2, 4),), "", "", "b c d e", {(2, 5): "c"}),  # within a word
+        (((0, 10),), "", "", "b c d e", {(2, 5): "c"}),  # around the sentence
+        (((2, 5), (6, 7)), "ein **Alt** **E** ist", "a **Old** **D** is", "ein Alt E ist", {(6, 7): "E"}),
     ],
 )
 def test_marked_ranges_are_read_as_emphasis(
-    marked: tuple[Range, ...], answer: str, asked: list[str], expected: str, links: dict[Range, str]
+    marked: tuple[Range, ...], answer: str, read: str, expected: str, links: dict[Range, str]
 ) -> None:
-    table = Table({asked[0]: [answer]} | {"a Old D is": ["b c d e"]})
+    table = Table({read: [answer if answer[:1] == "0" else f"2|{answer}"], "a Old D is": ["1|b c d e"]})
     planner = table.planner()
     explainer = Explainer(planner.context, 1, ExplainOptions(alignment=True))
     task = table.run(replace(planner, explainer=explainer).task("a Old D is", marked=marked))
     (sentence,) = task.translation().sentences
-    assert (sentence.text, list(dict.fromkeys(table.asked))) == (expected, asked)
+    assert sentence.text == expected
+    assert list(dict.fromkeys(table.asked)) == [*filter(None, [read]), "a Old D is"]
     found = {left: sentence.text[slice(*right)] for left, right in sentence.links}
     assert found | links == found
 

@@ -56,7 +56,7 @@ class _Word(NamedTuple):
     phrase: str | None = None  # translation of a source word, or of up to three together, that is a phrase
     is_noun: bool = False  # a phrase that is a noun in German, and has more tokens than words
     is_typed: bool = False  # a source word that stands for itself
-    is_compound: bool = False  # perhaps: a German noun without a neighbour that makes it a name
+    is_compound: bool = False  # perhaps: a German noun without a neighbour that makes it a name, or with a hyphen
 
 
 async def replace_guesses(
@@ -139,7 +139,7 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
             word = word._replace(phrase=phrase, is_noun=is_noun)
         after = words[count].text if count < len(words) and text[end : words[count].begin] == " " else ""
-        is_compound = is_german and text[begin].isupper() and not (is_name or after[:1].isupper())
+        is_compound = is_german and ("-" in word.text or (text[begin].isupper() and not (is_name or after[:1].isupper())))
         joined.append(word._replace(is_typed=word.text in typed, is_compound=is_compound))
         words = words[count:]
     return joined
@@ -226,7 +226,8 @@ def _guess_for_word(text: str, members: Sequence[_Word], word: _Word) -> str:
     is_translated = any(not one.new and _probability([one]) >= KNOWN_PROBABILITY for one in members)
     if is_translated or not (invented or is_unread):
         return ""
-    unsure = members[members.index(invented[0]) : members.index(invented[-1]) + 1] if invented else members
+    is_part = invented and not word.is_compound  # the other words may be those of its neighbours
+    unsure = members[members.index(invented[0]) : members.index(invented[-1]) + 1] if is_part else members
     guess, instead = text[unsure[0].begin : unsure[-1].end], (word.phrase or word.text).casefold()
     begins_alike = guess.casefold()[:LEAST_LETTERS] == instead[:LEAST_LETTERS]
     is_form = is_known and (begins_alike or word.last - word.first <= _MOST_TOKENS)

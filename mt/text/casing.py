@@ -22,7 +22,8 @@ _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most se
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_ME = re.compile(r"I\b(?!\.)")
-_DATE, _GERMAN_REQUEST = re.compile(r"\w+\.? \d"), re.compile(r"(?:Bitte )?\w+(?:n Sie|st du)\b")  # March 3
+_DATE = re.compile(r"\w+\.? \d")  # March 3
+_GERMAN_REQUEST = re.compile(r"(?:Bitte )?\w+(?:n Sie|st du)\b|Bitte\b|\w+ (?:bitte|mich|mir|uns)\b")
 _ADDRESS = re.compile(r"\b(?:you|yours?|yourself|yourselves|vous|votre|vos)\b", re.IGNORECASE)
 _BEFORE_NOUN = re.compile(r"[A-ZÄÖÜ][a-zäöüß]{2,}e[mnrs]? [A-ZÄÖÜ]")  # Neue Nachrichten
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")

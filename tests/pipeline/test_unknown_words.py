@@ -92,6 +92,7 @@ def test_words_of_which_the_model_is_unsure_are_not_copied_over(starter: Transla
         ("de", "en", "Ein Mann und eine Frau stehen auf einer kopfsteingepflasterten Straße.", " road"),
         ("de", "en", "Frau Dr. Koch ist da.", "Ms Dr. Koch"),  # no chef
         ("de", "en", "Frau Koch ist da.", "Ms Koch"),  # no women
+        ("de", "en", "Eine Drei-Mann-Band spielt Musik auf der Bühne.", "Drei-Mann-Band plays"),  # no second band
         ("en", "fr", "Green traffic signals light up as people look at motorcycles.", "comme les gens"),
         ("en", "fr", "A dark-haired woman wearing a blue blouse and sunglasses holds a banner.", " porte "),
         ("en", "fr", "A young barefoot girl wearing a helmet walks down a mossy covered fallen down tree.", " s'élève"),

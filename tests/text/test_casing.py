@@ -120,6 +120,8 @@ def test_first_words_of_labels_are_lowered(language: str, label: str, is_lowered
         ("Ihre Datei kam.", "your file came,", "de", "Ihre Datei kam,"),
         ("Ihre Datei kam.", "their file came,", "de", "ihre Datei kam,"),
         ("Ihnen gehört es.", "vous l'avez,", "de", "Ihnen gehört es,"),
+        ("Ruf uns bitte an.", "please call us.", "de", "ruf uns bitte an."),
+        ("Bitte ruf uns an.", "please call us.", "de", "bitte ruf uns an."),
         ("Könntest du kommen?", "could you come?", "de", "könntest du kommen?"),
         ("Tom kam.", "Tom came.", "de", "Tom kam."),
         ("Essen Sie.", "eat it.", "de", "essen Sie."),

@@ -162,6 +162,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en", "Pain (4 p.) : 5 g", "Bread ⟨(4 p.)→(4 p.):⟩ 5 g"),
         ("de", "US$5 and US$3.5 million", "⟨US$5→5 US-Dollar⟩ und ⟨US$3.5 Millionen→3.5 Millionen US-Dollar⟩"),
         ("fr", "US$5 and US$3 million", "⟨US$5→5 $ US⟩ et ⟨US$3 millions→3 millions de dollars US⟩"),
+        ("fr", "2 item(s)", "2 article⟨s→⟩(s)"),
         ("de", "(DD/MM/YYYY)", "⟨(DD/MM/YYYY)→(TT/MM/JJJJ)⟩"),
         ("fr", "The IMF", "⟨La→Le⟩ FMI ⟨de la→du⟩ PIB, ⟨à la→au⟩ FMI, ⟨le →l'⟩OMS"),
         ("fr", "The UNO", "⟨OTAN→L'OTAN⟩ se réunit, OTAN"),

@@ -139,7 +139,8 @@ def _with_phrases(words: Sequence[_Word], text: str, context: SentenceContext) -
             is_noun = german[:1].isupper() and text[begin].isupper() >= is_german and last - word.first > count
             word = word._replace(phrase=phrase, is_noun=is_noun)
         after = words[count].text if count < len(words) and text[end : words[count].begin] == " " else ""
-        is_compound = is_german and ("-" in word.text or (text[begin].isupper() and not (is_name or after[:1].isupper())))
+        is_noun = text[begin].isupper() and not (is_name or after[:1].isupper())
+        is_compound = is_german and (is_noun or "-" in word.text)
         joined.append(word._replace(is_typed=word.text in typed, is_compound=is_compound))
         words = words[count:]
     return joined

@@ -43,7 +43,7 @@ def test_a_model_is_given_its_confidence(model: Path, files: list[str]) -> None:
     decoded = [
         (item, text)
         for item, text in zip(translations, Path(files[-1]).read_text(encoding="utf-8").splitlines(), strict=False)
-        if item.confidence
+        if item.confidence is not None
     ]
     assert (
         TIMES * len(SOURCES) / 2 < written["sentences"] == len(decoded)

@@ -87,7 +87,7 @@ CEILINGS = {
     "mt.language_model": 316,
     "mt.model": 891,
     "mt.pipeline": 4_122,
-    "mt.scoring": 355,
+    "mt.scoring": 365,
     "mt.text": 14_808,
     "mt.training": 1_804,
     "mt": 3_031,

@@ -50,7 +50,7 @@ def test_a_model_is_given_its_confidence(model: Path, files: list[str]) -> None:
     )  # without a word, a sentence has no confidence
     confidence = mean(item.confidence or 0 for item, _ in decoded)
     chrf = mean(sentence_chrf([item.text for item, _ in decoded], [text for _, text in decoded])) / 100
-    assert confidence == pytest.approx(chrf, rel=0.01)  # least squares keep the mean, except for limits 0 and 1
+    assert confidence == pytest.approx(chrf, rel=0.03)  # least squares keep the mean, except for limits 0 and 1
 
 
 def test_a_model_is_given_text_to_check_int8_with(model: Path, files: list[str]) -> None:

@@ -155,6 +155,9 @@ def test_a_template_gets_the_language_and_its_plural_forms() -> None:
     french = template % ('"Language: fr\\n"\n', "2", "plural=(n > 1)")
     written = translated("a.po", french, options=DocumentOptions(target_language="de"))
     assert "Language: de\\n" in written and "nplurals=2; plural=(n != 1);\\n" in written
+    polish = template % ('"Language: pl\\n"\n', "3", "plural=(n==1 ? 0 : 2)") + 'msgstr[2] ""\n'
+    written = translated("a.po", polish, options=DocumentOptions(target_language="de"))
+    assert 'msgstr[1] "DOGS"' in written and "msgstr[2]" not in written
 
 
 PO = 'msgid ""\nmsgstr "Language: %s\\n"\n\nmsgid "A dog"\nmsgstr "%s"\n\nmsgid "Two dogs"\nmsgstr ""\n'

@@ -109,7 +109,7 @@ class _Writer:
             self._document.keep("msgstr ")
             self._add_string(entry.source)
             return
-        count = max(len(entry.translations), self._forms)
+        count = self._forms if self.plural_forms else max(len(entry.translations), self._forms)
         for form in range(count):
             self._document.keep(f"{self._newline if form else ''}msgstr[{form}] ")
             if form < 2:

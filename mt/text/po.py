@@ -58,7 +58,7 @@ class PoEntry:
 
     @property
     def is_copy(self) -> bool:
-        """Whether each translation is a copy of its source."""
+        """Return whether each translation is a copy of its source."""
         return {*self.translations.values()} <= {self.source, self.plural}
 
 

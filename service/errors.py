@@ -7,7 +7,6 @@ literally, so a list of accepted values is only in `message` and `detail`.
 import re
 import traceback
 from collections.abc import Iterable, Mapping
-from http import HTTPStatus
 from typing import Any, ClassVar
 
 HEAD_BYTES = 65_536  # limit for the URL and headers of a request
@@ -26,15 +25,17 @@ class ServiceError(Exception):
     default_retry: ClassVar[int | None]
 
     def __init_subclass__(
-        cls, code: str = "", status: int = 0, deepl_status: int = 0, message: str = "", retry_after: int | None = None
+        cls, status: int = 0, deepl_status: int = 0, message: str = "", retry_after: int | None = None
     ) -> None:
-        """Define an error. `deepl_status` is its status in DeepL's contract, if it differs; `retry_after` is seconds.
+        """Define an error. Its code is the name of the class: `not_found` for NotFound.
 
-        A class without a code has those of its base class.
+        `deepl_status` is its status in DeepL's contract, if it differs; `retry_after` is seconds. A class without a
+        status has the properties of its base class.
         """
         super().__init_subclass__()
-        if code:
-            cls.code, cls.status, cls.deepl_status = code, status, deepl_status or status
+        if status:
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+            cls.status, cls.deepl_status = status, deepl_status or status
             cls.default_message, cls.default_retry = message, retry_after
 
     def __init__(
@@ -52,7 +53,7 @@ class ServiceError(Exception):
         self.headers: dict[str, str] = {} if seconds is None else {"Retry-After": str(seconds)}
 
 
-class InvalidRequest(ServiceError, code="invalid_request", status=HTTPStatus.BAD_REQUEST):
+class InvalidRequest(ServiceError, status=400):
     """The request has the wrong form or size."""
 
     @classmethod
@@ -61,41 +62,35 @@ class InvalidRequest(ServiceError, code="invalid_request", status=HTTPStatus.BAD
         return cls("Invalid request: " + "; ".join(problems))
 
 
-class UnsupportedLanguage(ServiceError, code="unsupported_language", status=HTTPStatus.BAD_REQUEST):
+class UnsupportedLanguage(ServiceError, status=400):
     """No model translates the language or the pair of languages."""
 
 
-class UnknownModel(ServiceError, code="unknown_model", status=HTTPStatus.BAD_REQUEST):
+class UnknownModel(ServiceError, status=400):
     """The service has no model of this name."""
 
 
-class CannotTranslate(ServiceError, code="cannot_translate", status=HTTPStatus.BAD_REQUEST):
+class CannotTranslate(ServiceError, status=400):
     """The model cannot translate this text. The status is not 5xx, because clients would send the text again."""
 
 
-class NotFound(ServiceError, code="not_found", status=HTTPStatus.NOT_FOUND):
+class NotFound(ServiceError, status=404):
     """The resource does not exist, or belongs to another caller."""
 
 
-class NotReady(
-    ServiceError,
-    code="not_ready",
-    status=HTTPStatus.SERVICE_UNAVAILABLE,
-    message="The document is not ready yet",
-    retry_after=1,
-):
+class NotReady(ServiceError, status=503, message="The document is not ready yet", retry_after=1):
     """The document is still being translated."""
 
 
-class InvalidDocument(ServiceError, code="invalid_document", status=HTTPStatus.BAD_REQUEST):
+class InvalidDocument(ServiceError, status=400):
     """The file has an unknown format, or its content does not match the ending of its name."""
 
 
-class BodyTooLarge(ServiceError, code="body_too_large", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
+class BodyTooLarge(ServiceError, status=413):
     """The request body is over the limit."""
 
 
-class UnsupportedEncoding(ServiceError, code="unsupported_encoding", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE):
+class UnsupportedEncoding(ServiceError, status=415):
     """The body of the request is compressed."""
 
     def __init__(self, coding: str) -> None:
@@ -105,38 +100,38 @@ class UnsupportedEncoding(ServiceError, code="unsupported_encoding", status=HTTP
         self.headers["Accept-Encoding"] = "identity"  # RFC 9110, 15.5.16
 
 
-class UnsupportedTransfer(ServiceError, code="unsupported_transfer", status=HTTPStatus.NOT_IMPLEMENTED):
+class UnsupportedTransfer(ServiceError, status=501):
     """The body of the request is compressed for its transfer (RFC 9112, 6.1)."""
 
 
-class ParsingLimitExceeded(ServiceError, code="parsing_limit_exceeded", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
+class ParsingLimitExceeded(ServiceError, status=413):
     """The file or the markup is too large, or parsing it takes too much time or memory."""
 
 
-class InvalidKey(ServiceError, code="invalid_key", status=HTTPStatus.FORBIDDEN):
+class InvalidKey(ServiceError, status=403):
     """The API key is missing, unknown, revoked or expired."""
 
 
-class MissingKey(ServiceError, code="missing_key", status=HTTPStatus.BAD_REQUEST, deepl_status=HTTPStatus.FORBIDDEN):
+class MissingKey(ServiceError, status=400, deepl_status=403):
     """The request has no API key, and the service requires one. LibreTranslate's status is 400, DeepL's is 403."""
 
 
-class SuggestionsDisabled(ServiceError, code="suggestions_disabled", status=HTTPStatus.FORBIDDEN):
+class SuggestionsDisabled(ServiceError, status=403):
     """The setting `suggestions` is off."""
 
 
-class QuotaExceeded(ServiceError, code="quota_exceeded", status=HTTPStatus.FORBIDDEN, deepl_status=456):
+class QuotaExceeded(ServiceError, status=403, deepl_status=456):
     """The API key has used all characters of its monthly quota. Mastodon expects 403, and DeepL's clients 456."""
 
 
-class TooManyRequests(ServiceError, code="too_many_requests", status=HTTPStatus.TOO_MANY_REQUESTS):
+class TooManyRequests(ServiceError, status=429):
     """The key or address has sent too many requests in a minute, or has too many in progress."""
 
     def __init__(self, limit: str, retry_after: int) -> None:
         super().__init__(f"Slowdown: {limit}; try again in {retry_after} s", retry_after)
 
 
-class SlowRequest(ServiceError, code="slow_request", status=HTTPStatus.REQUEST_TIMEOUT):
+class SlowRequest(ServiceError, status=408):
     """The body of the request did not arrive in time."""
 
     def __init__(self, seconds: float) -> None:
@@ -145,68 +140,44 @@ class SlowRequest(ServiceError, code="slow_request", status=HTTPStatus.REQUEST_T
 
 
 class HeadTooLarge(
-    ServiceError,
-    code="head_too_large",
-    status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-    message=f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes",
+    ServiceError, status=431, message=f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes"
 ):
     """The URL and headers of the request are over the limit."""
 
 
-class NotServing(ServiceError, code="not_serving", status=HTTPStatus.SERVICE_UNAVAILABLE):
+class NotServing(ServiceError, status=503):
     """A translation would fail: the models are not loaded or do not work, or the service is shutting down."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Not ready: {reason}", retry_after=5)
 
 
-class Overloaded(ServiceError, code="overloaded", status=HTTPStatus.SERVICE_UNAVAILABLE):
+class Overloaded(ServiceError, status=503):
     """The queue is full."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(f"The service is busy: try again in {retry_after} s", retry_after)
 
 
-class DeadlineExceeded(
-    ServiceError,
-    code="deadline_exceeded",
-    status=HTTPStatus.GATEWAY_TIMEOUT,
-    message="The translation did not finish in time",
-):
+class DeadlineExceeded(ServiceError, status=504, message="The translation did not finish in time"):
     """The translation did not finish within the time that the request allows."""
 
 
-class Unavailable(
-    ServiceError,
-    code="unavailable",
-    status=HTTPStatus.SERVICE_UNAVAILABLE,
-    message="The translation worker has stopped",
-    retry_after=5,
-):
+class Unavailable(ServiceError, status=503, message="The translation worker has stopped", retry_after=5):
     """No worker is available, or the service is shutting down."""
 
 
-class StorageUnavailable(
-    ServiceError,
-    code="storage_unavailable",
-    status=HTTPStatus.SERVICE_UNAVAILABLE,
-    message="The database is locked: try again in 2 s",
-    retry_after=2,
-):
+class StorageUnavailable(ServiceError, status=503, message="The database is locked: try again in 2 s", retry_after=2):
     """The database is locked by another process or cannot be used."""
 
 
 class StorageFull(
-    StorageUnavailable,
-    code="storage_full",
-    status=HTTPStatus.INSUFFICIENT_STORAGE,
-    message="The disk of the service is full: try again in 60 s",
-    retry_after=60,
+    StorageUnavailable, status=507, message="The disk of the service is full: try again in 60 s", retry_after=60
 ):
     """The disk of the service is full."""
 
 
-class InternalError(ServiceError, code="internal_error", status=HTTPStatus.INTERNAL_SERVER_ERROR):
+class InternalError(ServiceError, status=500):
     """The service has a defect. The log names the line of code, with the same request id."""
 
     def __init__(self, location: str) -> None:
@@ -214,7 +185,7 @@ class InternalError(ServiceError, code="internal_error", status=HTTPStatus.INTER
         self.location = location
 
 
-class ReloadRefused(ServiceError, code="reload_refused", status=HTTPStatus.CONFLICT):
+class ReloadRefused(ServiceError, status=409):
     """A new model cannot be used. The models that are being served stay in use."""
 
 

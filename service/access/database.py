@@ -165,7 +165,7 @@ class _Connection:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by caller
         self._failed = False  # whether the last transaction failed
 
-    async def run(self, work: DatabaseWork[T], caller: str, seconds: float | None = None) -> T:
+    async def run(self, work: DatabaseWork[T], caller: str = "", seconds: float | None = None) -> T:
         """Run `work` in one transaction and return its result.
 
         The transactions of one caller run one after the other: the next one is queued when the previous one has ended.
@@ -214,11 +214,21 @@ class _Connection:
         except RuntimeError as error:  # after `close`, for example at the end of a request that the shutdown cancelled
             raise StorageUnavailable(SHUTTING_DOWN) from error
 
+    def run_sync(self, work: DatabaseWork[T]) -> T:
+        """Run `work` as `run` does, but block until it ends. Raises: DatabaseError if the database cannot be used."""
+        try:
+            return self.submit(work).result()
+        except sqlite3.DatabaseError as error:
+            if not _is_unusable(error):
+                raise
+            raise DatabaseError(f"the database cannot be used: {error}; try again") from error
+
     def lost(self) -> bool:
         """Return whether another file, or none, is at the path of the database. Waits for the disk."""
         return _identity(self._path) != self._file
 
     async def truncate_log(self) -> None:
+        """Truncate the write-ahead log, which may still contain deleted rows."""
         work = self._thread.submit(lambda: self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         await asyncio.wrap_future(work)
 
@@ -255,10 +265,12 @@ class Database:
 
         If `readers` is empty, as for a temporary database, `writer` also reads.
         """
-        self._writer = _Connection(writer, "database", "BEGIN IMMEDIATE", path)
-        self.lost = self._writer.lost
-        separate = [_Connection(reader, "database-reader", "BEGIN") for reader in readers]
-        self._key_reader, self._reader = separate or (self._writer, self._writer)
+        self._writer = only = _Connection(writer, "database", "BEGIN IMMEDIATE", path)
+        self._readers = [_Connection(reader, "database-reader", "BEGIN") for reader in readers]
+        self.run_sync, self.lost, self.truncate_log = only.run_sync, only.lost, only.truncate_log
+        key_reader, reader = self._readers or (only, only)
+        self.read, self.read_sync = reader.run, reader.run_sync  # for work that only reads: no writer delays it
+        self.read_keys = key_reader.run  # for work that reads nothing but API keys
 
     @classmethod
     def open(cls, path: Path | None) -> Self:
@@ -298,38 +310,9 @@ class Database:
         """
         return await self._writer.run(work, caller, self.write_seconds if caller else None)
 
-    async def read(self, work: DatabaseWork[T], caller: str = "") -> T:
-        """Run `work`, which must only read, and return its result. Writers in any process do not delay `work`."""
-        return await self._reader.run(work, caller)
-
-    async def read_keys(self, work: DatabaseWork[T], caller: str = "") -> T:
-        """Run `work` on the connection for API keys and return its result. `work` must read nothing but API keys."""
-        return await self._key_reader.run(work, caller)
-
-    async def truncate_log(self) -> None:
-        """Truncate the write-ahead log, which may still contain deleted rows."""
-        await self._writer.truncate_log()
-
-    def run_sync(self, work: DatabaseWork[T]) -> T:
-        """Run `work` as `write` does, but block until it ends. Raises: DatabaseError if the database cannot be used."""
-        return self._run_sync(self._writer, work)
-
-    def read_sync(self, work: DatabaseWork[T]) -> T:
-        """Run `work` as `read` does, but block until it ends. Raises: DatabaseError if the database cannot be used."""
-        return self._run_sync(self._reader, work)
-
-    @staticmethod
-    def _run_sync(connection: _Connection, work: DatabaseWork[T]) -> T:
-        try:
-            return connection.submit(work).result()
-        except sqlite3.DatabaseError as error:
-            if not _is_unusable(error):
-                raise
-            raise DatabaseError(f"the database cannot be used: {error}; try again") from error
-
     def close(self) -> None:
         """Wait until all submitted work has ended, then close the connections."""
-        for connection in {self._key_reader, self._reader, self._writer}:
+        for connection in (*self._readers, self._writer):
             connection.close()
 
     def __enter__(self) -> Self:

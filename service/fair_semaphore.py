@@ -7,13 +7,11 @@ from contextlib import asynccontextmanager
 
 
 class FairSemaphore:
-    """Limited number of places. Each piece of work holds one place while it runs, and callers take turns.
+    """Limited number of places. Each piece of work holds one place while it runs, and callers take turns."""
 
-    If there are several places, one caller can hold all but one of them.
-    """
-
-    def __init__(self, value: int) -> None:
-        self._free, self._limit = value, max(1, value - 1)
+    def __init__(self, value: float, per_caller: int = 0) -> None:
+        """One caller can hold `per_caller` of the `value` places; by default, all but one if there are several."""
+        self._free, self._limit = value, per_caller or max(1, value - 1)
         self._held = Counter[str]()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 

@@ -4,17 +4,17 @@ If the database is a file, documents survive a restart of the service, and unfin
 """
 
 import asyncio
+import math
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
 from typing import Any, TypeVar
 from uuid import uuid4
-from weakref import WeakValueDictionary
 
 import structlog
 from pydantic import TypeAdapter
@@ -32,6 +32,7 @@ from service.errors import (
     error_location,
     shorten,
 )
+from service.fair_semaphore import FairSemaphore
 from service.translation.coroutines import when_admitted
 from service.translation.document_store import DOCUMENT_BYTES, UNFINISHED, StoredDocument, make_room, read_document
 from service.translation.documents import OpenedDocument
@@ -40,7 +41,7 @@ from service.translation.jobs import Job
 T = TypeVar("T")
 
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
-MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
+MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # large documents, and documents of a caller, translated at a time
 SMALL_BYTES = 100_000  # a document of at most this size waits only for other documents of its caller
 FETCHED_SECONDS = 60.0  # time in which a document can be downloaded again, as the first download may have failed
 STORED_FIELDS = {"texts", "source", "target", "terms", "formality", "memory", "memory_score"}  # of a job
@@ -101,8 +102,8 @@ class DocumentJobs:
         self._refund = refund
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._alone = asyncio.Lock()  # held for a document that may have ended an earlier process
-        self._room = asyncio.Semaphore(MAX_WORKING)
-        self._room_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
+        self._large = FairSemaphore(MAX_WORKING, MAX_WORKING_PER_CALLER)
+        self._all = FairSemaphore(math.inf, MAX_WORKING_PER_CALLER)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -201,9 +202,7 @@ class DocumentJobs:
         make_room(connection, size, limits.bytes)
 
     def _begin(self, id: str, owner: str, size: int) -> None:
-        room_of_owner = self._room_of.setdefault(owner, asyncio.Semaphore(MAX_WORKING_PER_CALLER))
-        rooms = (room_of_owner,) if size <= SMALL_BYTES else (room_of_owner, self._room)
-        self._start(id, self._beside_others(id, rooms))
+        self._start(id, self._beside_others(id, owner, size))
 
     def _start(self, id: str, work: Coroutine[Any, Any, Any]) -> None:
         task = self._tasks[id] = asyncio.create_task(work)
@@ -214,12 +213,10 @@ class DocumentJobs:
         async with self._alone:
             await self._work(id)
 
-    async def _beside_others(self, id: str, rooms: Sequence[asyncio.Semaphore]) -> None:
+    async def _beside_others(self, id: str, owner: str, size: int) -> None:
         async with self._alone:  # after those that are translated alone: tasks get the lock in turn
             pass
-        async with AsyncExitStack() as stack:
-            for room in rooms:
-                await stack.enter_async_context(room)
+        async with self._all.held(owner), self._large.held(owner) if size > SMALL_BYTES else nullcontext():
             await self._work(id)
 
     async def _work(self, id: str) -> None:

@@ -33,7 +33,7 @@ from service.schemas import (
 from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translation.coroutines import TEXT_COST, THREAD_CHARACTERS, gather_or_raise
-from service.translation.jobs import Format, Job, StreamedSentence, StreamEnd, free_characters
+from service.translation.jobs import Format, Job, StreamedSentence, free_characters
 from service.workers.messages import NO_TERMS
 
 MAX_TEXTS, MAX_TARGETS, MAX_ALTERNATIVES, MAX_BEAM_SIZE = 1000, 20, 10, 10  # limits of a request
@@ -252,10 +252,10 @@ async def stream_events(
                     case StreamedSentence():
                         charge.delivered += item.source[1] - item.source[0]
                         yield encode_event("segment", StreamedSegment.of(body, item).model_dump_json(exclude_none=True))
-                    case StreamEnd():
-                        charge.free = free_characters(item.answers)
-                        run, write = services.translations.threads.run, partial(TargetResponse.written, body)
-                        yield encode_event("done", await run(caller.id, effort(body), partial(write, item.answers)))
+                    case answers:
+                        charge.free = free_characters(answers)
+                        run, write = services.translations.threads.run, partial(TargetResponse.written, body, answers)
+                        yield encode_event("done", await run(caller.id, effort(body), write))
                 begun = True
     except ServiceError as error:
         if not begun:

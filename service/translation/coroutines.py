@@ -40,20 +40,13 @@ class WorkThreads:
 
 
 async def when_admitted(
-    request: Callable[[], Awaitable[T]],
-    raise_overloaded: bool,
-    retry_on: tuple[type[ServiceError], ...] = (Overloaded,),
+    request: Callable[[], Awaitable[T]], retry_on: tuple[type[ServiceError], ...] = (Overloaded,)
 ) -> T:
-    """Call `request` and return its result.
-
-    While it raises an error of `retry_on`, call it again, or raise the error if `raise_overloaded` is true.
-    """
+    """Call `request` and return its result. While it raises an error of `retry_on`, call it again after a pause."""
     while True:
         try:
             return await request()
         except retry_on:
-            if raise_overloaded:
-                raise
             await asyncio.sleep(QUEUE_FULL_PAUSE)
 
 

@@ -241,7 +241,7 @@ class DocumentJobs:
                 raise CannotTranslate(f"the service ended {MAX_ATTEMPTS} times while it translated the document")
             job = await asyncio.to_thread(_job_from_json, task.job, task.owner)
             translate = partial(self._translate, task.name, task.content, job)
-            return await when_admitted(translate, raise_overloaded=False, retry_on=(Unavailable,)), ""
+            return await when_admitted(translate, (Unavailable,)), ""
         except ServiceError as failed:
             if isinstance(failed, InternalError):
                 _log_failure(failed.location)
@@ -269,8 +269,7 @@ class DocumentJobs:
 
     async def _write(self, work: DatabaseWork[T]) -> T:
         """Run `work` as Database.write does, and run it again as long as the database raises StorageUnavailable."""
-        write = partial(self._database.write, work)
-        return await when_admitted(write, raise_overloaded=False, retry_on=(StorageUnavailable,))
+        return await when_admitted(partial(self._database.write, work), (StorageUnavailable,))
 
 
 _COUNTED = "error = '' AND fetched IS NULL AND digest != x''"  # uploads; translated files have no digest

@@ -12,7 +12,7 @@ from mt.pipeline.results import SentenceTranslation
 from mt.scoring.confidence import DOUBTFUL
 from mt.text.alignment import split_ranges, without_objects
 from mt.text.documents import DocumentOptions
-from service.errors import CannotTranslate, DeadlineExceeded
+from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
 from service.freed_memory import LongList
 from service.parsers.operations import PackedSegment, pack, read_document, write_document
 from service.parsers.pool import ParserPool
@@ -178,7 +178,7 @@ class _Progress:
 
         Raises: Overloaded if the queue is full and no part of the document has been translated yet.
         """
-        answers = await when_admitted(partial(self._translate, texts), raise_overloaded=not self._admitted)
+        answers = await when_admitted(partial(self._translate, texts), (Overloaded,) if self._admitted else ())
         self._admitted = True
         return answers
 

@@ -48,6 +48,7 @@ class Job:
     attention: int = 0  # maximum number of weights in the attention maps of one text
     caller: str = ""  # the engine serves callers in turn
     deadline: float | None = None  # a time of time.monotonic()
+    waits: bool = False  # whether a stream waits while the queue is full
     repeated_after: float = math.inf  # time from which on a client that leaves is expected to send the job again
 
     def terms_from(self, source: str) -> Terms:
@@ -142,10 +143,3 @@ class StreamedSentence:
     source: Range
     translation: str
     confidence: float | None
-
-
-@dataclass(frozen=True)
-class StreamEnd:
-    """The last item of a stream, with the answers that TranslationService.translate would return."""
-
-    answers: tuple[Answer, ...]

@@ -16,7 +16,7 @@ from mt.pipeline.results import SentenceReport
 from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
 from mt.text.segment import split_text
-from service.errors import UnsupportedLanguage
+from service.errors import Overloaded, UnsupportedLanguage
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import ParserPool
@@ -31,7 +31,7 @@ from service.translation.coroutines import (
     when_admitted,
 )
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
-from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
+from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence
 from service.translation.markup import MarkupTranslator
 from service.translation.preparation import PreparedText, SupportsDetect, detect, prepare_text
 from service.workers.fleet import Fleet
@@ -135,8 +135,8 @@ class TranslationService:
 
             return await self.threads.run(job.caller, effort, answered)
 
-    async def stream(self, job: Job) -> AsyncIterator[StreamedSentence | StreamEnd]:
-        """Yield the sentences of each text, in order, as soon as they are translated, and finally a StreamEnd.
+    async def stream(self, job: Job) -> AsyncIterator[StreamedSentence | list[Answer]]:
+        """Yield the sentences of each text, in order, as soon as they are translated, and finally all answers.
 
         A marked-up text counts as one sentence. If the queue is full, the second and later texts wait; only the first
         text raises Overloaded.
@@ -147,22 +147,22 @@ class TranslationService:
             prepared = await self.prepare(job)
         answers: list[Answer] = []
         for number, text in enumerate(prepared):
-            raise_overloaded = number == 0
+            job = replace(job, waits=number > 0)
             if text.is_markup or not text.route or not job.split_sentences:
                 if text.route:
                     alone = replace(job, texts=(text.text,), source=text.source)
-                    (answer,) = await when_admitted(partial(self.translate, alone), raise_overloaded)
+                    (answer,) = await when_admitted(partial(self.translate, alone), (Overloaded,) if job.waits else ())
                 else:
                     answer = text.answer(())
                 yield StreamedSentence(number, 0, (0, len(text.text)), answer.text, answer.confidence)
                 answers.append(replace(answer, detected=text.detected))
             else:
-                async for item in self._stream_text(number, text, job, raise_overloaded):
+                async for item in self._stream_text(number, text, job):
                     if isinstance(item, StreamedSentence):
                         yield item
                     else:
                         answers.append(replace(item, detected=text.detected))
-        yield StreamEnd(tuple(answers))
+        yield answers
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that cannot be translated stay unchanged.
@@ -174,7 +174,7 @@ class TranslationService:
         """
         opened = await self.documents.open(job, name, content)
         translate = partial(self.translate_opened, opened, job)
-        return (await when_admitted(translate, raise_overloaded=False)).content
+        return (await when_admitted(translate)).content
 
     async def translate_opened(self, opened: OpenedDocument, job: Job) -> DocumentTranslation:
         """Translate a file that `documents.open` has returned. Segments that cannot be translated stay unchanged.
@@ -308,19 +308,14 @@ class TranslationService:
             for key, text in zip(keys, texts, strict=True)
         ]
 
-    async def _stream_text(
-        self, number: int, text: PreparedText, job: Job, raise_overloaded: bool
-    ) -> AsyncIterator[StreamedSentence | Answer]:
-        """Yield the sentences of text number `number`, then the answer for the whole text.
-
-        If the queue is full, raise Overloaded if `raise_overloaded` is true, otherwise wait.
-        """
+    async def _stream_text(self, number: int, text: PreparedText, job: Job) -> AsyncIterator[StreamedSentence | Answer]:
+        """Yield the sentences of text number `number`, then the answer for the whole text."""
         parts = [(text.parts[0], text.route)]
         ((part, route),) = await attach_matches(parts, job, self._find_matches, self.threads)
         if len(route) == 2:
-            reported = self._reported_by_both(part, route, job, raise_overloaded)
+            reported = self._reported_by_both(part, route, job)
         else:
-            reported = self._reported(part, last_options(job, route), job, raise_overloaded)
+            reported = self._reported(part, last_options(job, route), job)
         count = read = 0
         async with aclosing(reported):
             async for item in reported:
@@ -337,7 +332,7 @@ class TranslationService:
                     await asyncio.sleep(0)  # sentences that have arrived do not wait, nor does a client that reads
 
     async def _reported(
-        self, text: SourceText, options: TranslateOptions, job: Job, raise_overloaded: bool
+        self, text: SourceText, options: TranslateOptions, job: Job
     ) -> AsyncGenerator[list[SentenceReport] | Answer, None]:
         """Translate a text with one model. Yield the sentences that have just been finished, and at last the answer."""
         finished, arrived, count = list[SentenceReport](), asyncio.Event(), 0
@@ -347,7 +342,7 @@ class TranslationService:
             arrived.set()
 
         work = partial(self._translate_with_one_model, [text], options, job, report)
-        task = asyncio.ensure_future(self._in_time(job, work, raise_overloaded))
+        task = asyncio.ensure_future(self._in_time(job, work, job.waits))
         task.add_done_callback(lambda _: arrived.set())
         try:
             while finished or not task.done():
@@ -364,7 +359,7 @@ class TranslationService:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _reported_by_both(
-        self, text: SourceText, route: TranslationRoute, job: Job, raise_overloaded: bool
+        self, text: SourceText, route: TranslationRoute, job: Job
     ) -> AsyncGenerator[list[SentenceReport] | Answer, None]:
         """Translate a text with the two models of `route`. Yield what `_reported` yields.
 
@@ -373,21 +368,19 @@ class TranslationService:
         options = last_options(job, route)
         bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
         plain = replace(text, matches=())
-        async with aclosing(self._reported(plain, first_options(job, route), job, raise_overloaded)) as reported:
+        async with aclosing(self._reported(plain, first_options(job, route), job)) as reported:
             async for item in reported:
                 if isinstance(item, Answer):
                     yield bridged.finish(replace(item, bridge=route[0].target))
                     continue
                 sentences = [bridge_sentence(text, first) for first in item]
                 work = partial(self._translate_with_one_model, sentences, options, job)
-                seconds = await self._in_time(job, work, raise_overloaded=False)
+                seconds = await self._in_time(job, work, waits=True)
                 yield list(map(bridged.add, item, seconds))
 
-    async def _in_time(
-        self, job: Job, work: Callable[[], Awaitable[list[Answer]]], raise_overloaded: bool
-    ) -> list[Answer]:
+    async def _in_time(self, job: Job, work: Callable[[], Awaitable[list[Answer]]], waits: bool) -> list[Answer]:
         async with deadline_at(job.deadline):
-            return await when_admitted(work, raise_overloaded)
+            return await when_admitted(work, (Overloaded,) if waits else ())
 
     async def _language_detector(self) -> SupportsDetect:
         """Return the detector of the languages that are served now."""

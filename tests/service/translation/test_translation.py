@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mt.text.terms import Terms
 from service.errors import DeadlineExceeded, Overloaded, UnsupportedLanguage
 from service.translation.cache import keys_of
-from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd
+from service.translation.jobs import Answer, Format, Job, StreamedSentence
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
 from tests.service.doubles import DirectParsers, Guesses, WordModels, backwards, upper
@@ -238,10 +238,10 @@ async def test_what_the_cache_knows_apart() -> None:
 # Streams
 
 
-async def streamed(translations: TranslationService, asked: Job) -> tuple[list[StreamedSentence], tuple[Answer, ...]]:
+async def streamed(translations: TranslationService, asked: Job) -> tuple[list[StreamedSentence], list[Answer]]:
     found = [each async for each in translations.stream(asked)]
-    assert isinstance(found[-1], StreamEnd)
-    return [each for each in found[:-1] if isinstance(each, StreamedSentence)], found[-1].answers
+    assert isinstance(found[-1], list)
+    return [each for each in found[:-1] if isinstance(each, StreamedSentence)], found[-1]
 
 
 @given(
@@ -297,8 +297,8 @@ async def test_a_stream_is_refused_at_its_beginning_or_not_at_all() -> None:
     found = [await anext(stream)]
     models.errors = [Overloaded(1)]
     found += [each async for each in stream]
-    assert isinstance(found[-1], StreamEnd)
-    assert texts_of(list(found[-1].answers)) == ["ONE. TWO.", "<p>THREE</p>", "FOUR."]
+    assert isinstance(found[-1], list)
+    assert texts_of(found[-1]) == ["ONE. TWO.", "<p>THREE</p>", "FOUR."]
     models = WordModels(BRIDGED)
     count = 32
     stream = over(models).stream(job(" ".join(f"Number {n}." for n in range(count)), target="fr"))

@@ -100,7 +100,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._samplers = list[_Sampler]()
+        self._samplers: list[tuple[Sequence[MetricInfo], Callable[[], object]]] = []
         self._characters = self._new_counter(CHARACTERS)
         # looking up the values of labels takes longer than counting; the cache is bounded as they are
         self._requests = cache(self._new_counter(REQUESTS).labels)
@@ -121,10 +121,10 @@ class Metrics:
 
         `read` returns the object that has the values as its attributes, or such objects by the value of the label.
         """
-        self._samplers.append(_Sampler(metrics, read))
+        self._samplers.append((metrics, read))
 
     async def text(self) -> bytes:
-        sampled = [family for sampler in self._samplers for family in sampler.families()]
+        sampled = [family for metrics, read in self._samplers for family in _families(metrics, read())]
         # A thread reads and writes the others: some hundred series take 20 ms.
         registry = SimpleNamespace(collect=lambda: chain(self._registry.collect(), sampled))
         return await asyncio.to_thread(generate_latest, cast(Any, registry))
@@ -136,21 +136,11 @@ class Metrics:
         return Histogram(METRIC_PREFIX + info.name, info.help, info.labels, registry=self._registry, buckets=SECONDS)
 
 
-class _Sampler:
-    def __init__(self, metrics: Sequence[MetricInfo], read: Callable[[], object]) -> None:
-        self._metrics = metrics
-        self._read = read
-
-    def families(self) -> Iterator[Metric]:
-        sampled = self._read()
-        labelled = {(name,): item for name, item in sampled.items()} if isinstance(sampled, Mapping) else {(): sampled}
-        for metric in self._metrics:
-            family = _family(metric)
-            for labels, item in labelled.items():
-                family.add_metric(labels, attrgetter(metric.value)(item))
-            yield family
-
-
-def _family(info: MetricInfo) -> CounterMetricFamily | GaugeMetricFamily:
-    kind = CounterMetricFamily if info.kind == "counter" else GaugeMetricFamily
-    return kind(METRIC_PREFIX + info.name, info.help, labels=info.labels)
+def _families(metrics: Sequence[MetricInfo], sampled: object) -> Iterator[Metric]:
+    labelled = {(name,): item for name, item in sampled.items()} if isinstance(sampled, Mapping) else {(): sampled}
+    for metric in metrics:
+        kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+        family = kind(METRIC_PREFIX + metric.name, metric.help, labels=metric.labels)
+        for labels, item in labelled.items():
+            family.add_metric(labels, attrgetter(metric.value)(item))
+        yield family

@@ -24,6 +24,7 @@ from service.memories.store import SMALL_FILE, Memory, MemoryStore
 from service.memories.units import MemoryUnit, unit_problem
 from service.parsers.operations import UNIT_SUFFIXES, read_units
 from service.routes.access import CallerDependency
+from service.routes.frontend import PageMemory
 from service.schemas import RequestFields
 from service.services import Services, ServicesDependency
 
@@ -45,16 +46,11 @@ class MemoryRequest(RequestFields):
 MemoryBody = Annotated[MemoryRequest, Depends(BodyReader(MemoryRequest, MULTIPART))]
 
 
-class MemoryInfo(BaseModel):
+class MemoryInfo(PageMemory):
     """A translation memory, without its units."""
 
     model_config = ConfigDict(from_attributes=True)
 
-    id: str
-    name: str
-    source: str
-    target: str
-    units: int
     created: float = Field(description="Seconds since 1970.")
     updated: float = Field(description="Seconds since 1970.")
 

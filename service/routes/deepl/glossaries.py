@@ -21,7 +21,7 @@ from service.http.fields import AsChoice, LanguageField, TextField
 from service.languages import TranslationRoutes
 from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import parse_glossary_direction
-from service.routes.deepl.schemas import Body, timestamp
+from service.routes.deepl.schemas import Body, LanguagePair, timestamp
 from service.services import Services, ServicesDependency
 
 bilingual = APIRouter(tags=["DeepL"], prefix="/v2/glossaries")
@@ -119,9 +119,7 @@ class GlossaryInfos(BaseModel):
     glossaries: list[GlossaryInfo]
 
 
-class DictionaryInfo(BaseModel):
-    source_lang: str
-    target_lang: str
+class DictionaryInfo(LanguagePair):
     entry_count: int
 
     @classmethod
@@ -151,9 +149,7 @@ class MultilingualInfos(BaseModel):
     glossaries: list[MultilingualInfo]
 
 
-class DictionaryEntries(BaseModel):
-    source_lang: str
-    target_lang: str
+class DictionaryEntries(LanguagePair):
     entries: str
     entries_format: EntriesFormat = EntriesFormat.TSV
 

@@ -21,7 +21,7 @@ from service.routes.deepl.language_codes import (
     source_languages,
     target_languages,
 )
-from service.routes.deepl.schemas import Body
+from service.routes.deepl.schemas import Body, LanguagePair
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["DeepL"])
@@ -67,11 +67,6 @@ class ResourceLanguage(BaseModel):
     usable_as_source: bool
     usable_as_target: bool
     features: dict[str, dict[str, str]]
-
-
-class LanguagePair(BaseModel):
-    source_lang: str
-    target_lang: str
 
 
 class LanguagePairs(BaseModel):

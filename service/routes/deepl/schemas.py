@@ -37,6 +37,11 @@ class CommonFields(Body):
     custom_instructions: Any = Field(None, description="Refused unless it is empty: the models take no instructions.")
 
 
+class LanguagePair(BaseModel):
+    source_lang: str
+    target_lang: str
+
+
 def timestamp(seconds: float) -> str:
     """Return a time such as `2026-01-31T12:00:00.000000Z`. DeepL's SDK cannot parse a time without a fraction."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -57,9 +57,10 @@ class InvalidRequest(ServiceError, status=400):
     """The request has the wrong form or size."""
 
     @classmethod
-    def listing(cls, *problems: str) -> "InvalidRequest":
-        """Return an error whose message lists all `problems`."""
-        return cls("Invalid request: " + "; ".join(problems))
+    def listing(cls, *problems: str, accepted: str = "") -> "InvalidRequest":
+        """Return an error whose message lists `problems`, up to MAX_PROBLEMS."""
+        more = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
+        return cls("Invalid request: " + "; ".join([*problems[:MAX_PROBLEMS], *more]), accepted=accepted)
 
 
 class UnsupportedLanguage(ServiceError, status=400):

@@ -9,7 +9,6 @@ from mt.text.table import read_table
 from mt.text.terms import LONGEST_TERM
 from service.errors import InvalidRequest, shorten
 
-_MAX_LISTED = 10  # problems in one message
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # control characters and line separators
 _WIDTHS = {2: "a term and its translation (2 columns)", 4: "a term, its translation and their languages (4 columns)"}
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "vertical bar"}
@@ -48,8 +47,7 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]
     except DocumentError as error:
         problems.append(str(error))
     if problems:
-        more = [f"and {len(problems) - _MAX_LISTED} more lines"] if len(problems) > _MAX_LISTED else []
-        raise InvalidRequest.listing("entries cannot be used", *problems[:_MAX_LISTED], *more)
+        raise InvalidRequest.listing("entries cannot be used", *problems)
     if not entries:
         raise InvalidRequest.listing("entries must not be empty")
     return tuple((term, translation) for term, (translation, _) in entries.items())

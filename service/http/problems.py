@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from service.errors import MAX_PROBLEMS, InternalError, InvalidRequest, ServiceError, well_formed
+from service.errors import InternalError, InvalidRequest, ServiceError, well_formed
 from service.http.bodies import NOT_AN_OBJECT
 from service.http.not_offered import why_not_offered
 from service.logs import current_record
@@ -83,10 +83,8 @@ async def _service_error(request: Request, error: Exception) -> JSONResponse:
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     problems = error.errors()
-    listed = [_explain(problem) for problem in problems[:MAX_PROBLEMS]]
-    listed += [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
     accepted = "a whole number" if any(problem["type"] == "not_a_count" for problem in problems) else ""
-    return error_response(request.scope, InvalidRequest("Invalid request: " + "; ".join(listed), accepted=accepted))
+    return error_response(request.scope, InvalidRequest.listing(*map(_explain, problems), accepted=accepted))
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:

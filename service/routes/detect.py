@@ -36,7 +36,7 @@ async def detect(caller: CallerDependency, body: DetectBody, services: ServicesD
     """List the languages that a text may be in, the most likely first."""
     limit = services.settings.max_characters
     if len(body.text) > limit:
-        message = f"Invalid request: request ({len(body.text)}) exceeds text limit ({limit})"
-        raise InvalidRequest(message, accepted=f"at most {limit} characters")
+        problem = f"request ({len(body.text)}) exceeds text limit ({limit})"
+        raise InvalidRequest.listing(problem, accepted=f"at most {limit} characters")
     languages = list(map(DetectedLanguage.of, await services.translations.detect(body.text, caller.id)))
     return [language for language in languages if language.confidence > 0] or languages[:1]

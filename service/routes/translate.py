@@ -125,7 +125,7 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
     if body.stream and body.targets:
         problems.append("stream and targets cannot be used together")
     if problems:
-        raise InvalidRequest("Invalid request: " + "; ".join(problems), accepted=accepted)
+        raise InvalidRequest.listing(*problems, accepted=accepted)
 
 
 def terms_of_operator(body: TranslationFields, target: str, offered: OfferedGlossary) -> OfferedTerms:

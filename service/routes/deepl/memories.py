@@ -6,14 +6,13 @@ from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from service.http.bodies import BodyReader
 from service.http.fields import FlagField, Number, OptionalText
-from service.memories.store import Memory
 from service.memories.units import MemoryUnit
 from service.routes.access import CallerDependency
-from service.routes.deepl.schemas import Body, timestamp
+from service.routes.deepl.schemas import Body, Timestamp
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["DeepL"], prefix="/v3/translation_memories")
@@ -41,13 +40,15 @@ class SegmentsBody(Body):
 class TranslationMemoryInfo(BaseModel):
     """A translation memory, without its segments."""
 
-    translation_memory_id: str
+    model_config = ConfigDict(from_attributes=True)
+
+    translation_memory_id: str = Field(validation_alias="id")
     name: str
-    source_language: str
-    target_languages: list[str]
-    segment_count: int
-    creation_time: str
-    updated_time: str
+    source_language: str = Field(validation_alias="source")
+    target_languages: Annotated[list[str], BeforeValidator(lambda one: [one])] = Field(validation_alias="target")
+    segment_count: int = Field(validation_alias="units")
+    creation_time: Timestamp = Field(validation_alias="created")
+    updated_time: Timestamp = Field(validation_alias="updated")
 
 
 class MemoryInfos(BaseModel):
@@ -87,14 +88,15 @@ async def list_memories(caller: CallerDependency, body: MemoriesFields, services
     owned = await services.memories.owned(caller.id)
     first = body.page * body.page_size
     return MemoryInfos(
-        translation_memories=[info(memory) for memory in owned[first : first + body.page_size]], total_count=len(owned)
+        translation_memories=list(map(TranslationMemoryInfo.model_validate, owned[first : first + body.page_size])),
+        total_count=len(owned),
     )
 
 
 @router.get("/{memory_id}")
 async def get(memory_id: str, caller: CallerDependency, services: ServicesDependency) -> TranslationMemoryInfo:
     """Return a translation memory without its segments."""
-    return info(await services.memories.get(caller.id, memory_id))
+    return TranslationMemoryInfo.model_validate(await services.memories.get(caller.id, memory_id))
 
 
 @router.delete("/{memory_id}", status_code=204)
@@ -137,16 +139,3 @@ def matching_units(units: Sequence[MemoryUnit], body: SegmentsBody) -> list[tupl
     wanted = fold(body.filter_text or "")
     matching = ((number, unit) for number, unit in enumerate(units) if wanted in fold("\n".join(unit)))
     return list(islice(matching, body.page_size))
-
-
-def info(memory: Memory) -> TranslationMemoryInfo:
-    """Describe a translation memory in DeepL's format."""
-    return TranslationMemoryInfo(
-        translation_memory_id=memory.id,
-        name=memory.name,
-        source_language=memory.source,
-        target_languages=[memory.target],
-        segment_count=memory.units,
-        creation_time=timestamp(memory.created),
-        updated_time=timestamp(memory.updated),
-    )

@@ -1,9 +1,9 @@
 """Fields and forms of values that several routes of DeepL's contract share."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from service.http.fields import FormalityField, LanguageField, Number, OptionalText, Words
 from service.schemas import FORMALITY
@@ -45,3 +45,6 @@ class LanguagePair(BaseModel):
 def timestamp(seconds: float) -> str:
     """Return a time such as `2026-01-31T12:00:00.000000Z`. DeepL's SDK cannot parse a time without a fraction."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+Timestamp = Annotated[str, BeforeValidator(timestamp)]

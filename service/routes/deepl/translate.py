@@ -13,7 +13,7 @@ from mt.text.alignment import is_wide
 from mt.text.markup import MarkupOptions, xml_problem
 from mt.text.terms import Terms
 from service.access.control import Caller
-from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest
+from service.errors import BodyTooLarge, InvalidRequest
 from service.glossaries.offered import OFFERED
 from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
@@ -152,7 +152,7 @@ def check_xml(texts: Sequence[str]) -> None:
     """Raise InvalidRequest if the tags of a text are not well-formed."""
     problems = ((number, xml_problem(text)) for number, text in enumerate(texts))
     if listed := [f"text {number} is not well-formed XML: {problem}" for number, problem in problems if problem]:
-        raise InvalidRequest.listing(*listed[:MAX_PROBLEMS])
+        raise InvalidRequest.listing(*listed)
 
 
 async def job_without_texts(body: CommonFields, caller: Caller, services: Services) -> Job:

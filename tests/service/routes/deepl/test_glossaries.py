@@ -84,7 +84,7 @@ TOO_MANY = "\n".join(f"{number}\tx" for number in range(10_001))
         ("entries", 'a,b\n"c,d', "line 2: "),
         ("entries", 'a,"b"\r\n\r\nc,d\r\ne', "line 4: 1 column, without a comma"),  # as an editor counts
         ("entries", "word\n" * 25, "accepted: a term and its translation (2 columns); line 2: "),
-        ("entries", "word\n" * 25, "; and 15 more lines"),
+        ("entries", "word\n" * 25, "; and 6 more"),
         ("entries", "", "entries must not be empty"),
         ("entries", TOO_MANY, "the glossary would have 10001 entries; accepted: at most 10000"),
     ],

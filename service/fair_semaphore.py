@@ -2,8 +2,11 @@
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class FairSemaphore:
@@ -13,6 +16,7 @@ class FairSemaphore:
         """One caller can hold `per_caller` of the `value` places; by default, all but one if there are several."""
         self._free, self._limit = value, per_caller or max(1, value - 1)
         self._held = Counter[str]()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     async def acquire(self, caller: str) -> None:
@@ -29,6 +33,16 @@ class FairSemaphore:
             if not turn.cancelled():
                 self.release(caller)
             raise
+
+    async def run(self, caller: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run `work` in a place. If this call is cancelled, `work` goes on and keeps the place until its end."""
+        await self.acquire(caller)
+        task = asyncio.create_task(work())
+        self._tasks.add(task)  # the event loop keeps no reference
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self.release(caller))
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
+        return await asyncio.shield(task)
 
     @asynccontextmanager
     async def held(self, caller: str) -> AsyncIterator[None]:

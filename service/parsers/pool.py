@@ -45,15 +45,6 @@ class _Parser:
     process: subprocess.Popen[bytes]
     connection: socket.socket
 
-    @property
-    def usable(self) -> bool:
-        return self.process.poll() is None
-
-    def kill(self) -> None:
-        """Kill the process. A thread waits for its end: the system needs time to free its memory."""
-        self.connection.close()
-        self.process.kill()
-
 
 @dataclass(eq=False)
 class _Operation:
@@ -88,7 +79,6 @@ class ParserPool:
         self._parsers: set[_Parser] = set()
         self._idle: list[_Parser] = []
         self._turns, self._markup_turns = (FairSemaphore(self._limits.processes) for _ in range(2))
-        self._tasks: set[asyncio.Task[Outcome]] = set()
         self._closed = False
 
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
@@ -103,15 +93,9 @@ class ParserPool:
             Unavailable: if no process can be started.
         """
         turns = self._markup_turns if operation.__name__ in MARKUP_OPERATIONS else self._turns
-        await turns.acquire(caller)
         called = _Operation(operation.__name__, args)
-        task = asyncio.create_task(self._run_in_place(called))
-        task.add_done_callback(lambda _: turns.release(caller))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
         try:
-            outcome = await asyncio.shield(task)
+            outcome = await turns.run(caller, lambda: self._run_in_place(called))
         except asyncio.CancelledError:
             called.cancel(self._limits.grace_seconds)
             raise
@@ -213,7 +197,7 @@ class ParserPool:
         """Return an idle process, or start one. Raises: Unavailable if no process can be started."""
         while self._idle:
             parser = self._idle.pop()
-            if parser.usable:
+            if parser.process.poll() is None:
                 return parser
             self._end(parser)
         return await self._start()
@@ -248,7 +232,9 @@ class ParserPool:
         return Unavailable("A parser could not be started")
 
     def _end(self, parser: _Parser) -> None:
-        parser.kill()
+        """Kill a process. A thread waits for its end: the system needs time to free its memory."""
+        parser.connection.close()
+        parser.process.kill()
         self._parsers.discard(parser)
 
     async def _send(self, parser: _Parser, *arguments: object) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, TypeVar
 
 from service.errors import DeadlineExceeded, Overloaded, ServiceError
@@ -28,15 +27,7 @@ class WorkThreads:
         """Run `work` and return its result. If `characters` is THREAD_CHARACTERS or more, run it in a thread."""
         if characters < THREAD_CHARACTERS:
             return work()
-        await self._semaphore.acquire(caller)
-        running = asyncio.ensure_future(asyncio.to_thread(work))
-        running.add_done_callback(partial(self._ended, caller))  # the thread continues after a cancellation
-        return await asyncio.shield(running)
-
-    def _ended(self, caller: str, running: "asyncio.Task[T]") -> None:
-        self._semaphore.release(caller)
-        if not running.cancelled():
-            running.exception()  # avoid a warning if nobody waits for the result
+        return await self._semaphore.run(caller, lambda: asyncio.to_thread(work))
 
 
 async def when_admitted(

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 
 import structlog
-from structlog.typing import EventDict, Processor
+from structlog.typing import Processor
 
 QUEUED_LINES = 5_000  # about 2 MB
 FLUSH_SECONDS = 1.0  # longest wait at the end for a reader of stderr
@@ -130,14 +130,6 @@ class LogQueue:
                 rest = rest[os.write(self._stderr, rest) :]
 
 
-_encoder = json.JSONEncoder(default=repr)
-
-
-def _render_json(_logger: object, _method: str, event: EventDict) -> str:
-    """Return a line of JSON. structlog's JSONRenderer creates an encoder for each line, which takes as long again."""
-    return _encoder.encode(event)
-
-
 @contextmanager
 def open_logs(as_json: bool) -> Iterator[None]:
     """Write the logs of all packages as JSON lines, or as text in columns. Write the last lines when the context ends.
@@ -146,7 +138,9 @@ def open_logs(as_json: bool) -> Iterator[None]:
     """
     queue = LogQueue()
     shared: list[Processor] = [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)]
-    renderer: Processor = _render_json if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    encode = json.JSONEncoder(default=repr).encode  # structlog's JSONRenderer creates an encoder for each line
+    in_columns = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    renderer: Processor = (lambda _logger, _method, event: encode(event)) if as_json else in_columns
     structlog.configure(  # not through the handlers of logging, which take twice the time
         processors=[*shared, renderer],
         logger_factory=lambda *_: ErrorOutput(queue.put),

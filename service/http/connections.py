@@ -107,7 +107,6 @@ class Connection(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._all = connections
-        self._read_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0  # bytes that have arrived since the last head, piece of a body, or message ended
         self._in_head = True  # whether the head of the next request is not complete
@@ -121,7 +120,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)  # the next part of an answer waits until the kernel has this one
         self._all.add(self)
-        self._time_reading(self._all.seconds, self.transport.close)
+        self._read_timer = self.loop.call_later(self._all.seconds, transport.close)
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
@@ -175,7 +174,7 @@ class Connection(HttpToolsProtocol):
             raise self._refusal
         self._in_head, self._head_bytes = False, 0
         self._all.waiting.pop(self, None)
-        self._stop_read_timer()
+        self._read_timer.cancel()
         self.scope["state"]["disconnection"] = self._disconnection
         super().on_headers_complete()
 
@@ -203,7 +202,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
             return
-        self._stop_read_timer()
+        self._read_timer.cancel()
         self._head_bytes = 0
         self._all.receiving.pop(self, None)
         self._join_pieces()
@@ -230,7 +229,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._all.remove(self)
-        self._stop_read_timer()
+        self._read_timer.cancel()
         self._stop_write_timer()
         self._disconnection.leave()
         for cycle in (self._running, *(waiting for waiting, _ in self.pipeline)):  # uvicorn knows only the newest one
@@ -262,7 +261,7 @@ class Connection(HttpToolsProtocol):
         If the body of the request before it is not complete, this answer replaces its answer, or none is sent.
         """
         self._refusal = error
-        self._stop_read_timer()
+        self._read_timer.cancel()
         self._all.waiting.pop(self, None)
         self.flow.pause_reading()
         before = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
@@ -325,13 +324,8 @@ class Connection(HttpToolsProtocol):
         The time of a body begins when the earlier requests have been answered: until then, the server reads nothing.
         It only matters if the request itself has been answered, too: otherwise, the middleware answers 408 earlier.
         """
-        self._stop_read_timer()
+        self._read_timer.cancel()
         self._read_timer = self.loop.call_later(seconds, action)
-
-    def _stop_read_timer(self) -> None:
-        if self._read_timer is not None:
-            self._read_timer.cancel()
-            self._read_timer = None
 
     def _stop_write_timer(self) -> None:
         if self._write_timer is not None:

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from cachetools import LRUCache
@@ -47,14 +48,14 @@ def entry_size(key: bytes, answer: Answer) -> int:
     return 500 + len(key) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences
 
 
+@dataclass(eq=False)
 class Computation:
     """Computation of the results for some keys of one caller. It is cancelled once nobody waits for the results."""
 
-    def __init__(self, caller: str, keys: tuple[bytes, ...], task: "asyncio.Task[Sequence[Answer]]") -> None:
-        self.caller = caller
-        self.keys = keys
-        self.task = task
-        self.waiters = 0
+    caller: str
+    keys: tuple[bytes, ...]
+    task: "asyncio.Task[Sequence[Answer]]"
+    waiters: int = 0
 
 
 class TranslationCache:

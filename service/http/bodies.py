@@ -196,6 +196,7 @@ def parse_body(model: type[BodyType], fields: Fields) -> BodyType:
     except ValidationError as error:
         problems: list[Fields] = []
         for problem in error.errors():
+            problem.get("ctx", {}).pop("error", None)  # a cycle: its traceback leads here, and to the body
             accepted = accepted_value(schema_of(model), *problem["loc"]) if problem["type"] in NUMBERS else ""
             problems.append({**problem, "loc": ("body", *problem["loc"]), "accepted": accepted})
         raise RequestValidationError(problems) from error

@@ -1,14 +1,18 @@
 """Bounds of request bodies before and while they are parsed; the header that names a download."""
 
 import asyncio
+import gc
 import json
 import threading
+import weakref
+from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
 import pytest
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.datastructures import UploadFile
 
 import service.http.bodies as bodies
@@ -35,6 +39,21 @@ def fields(content_type: str, body: bytes, query: bytes = b"") -> dict[str, Any]
 
 def part(name: str, value: str, more: str = "") -> bytes:
     return f'--b\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n{value}\r\n'.encode()
+
+
+@pytest.mark.parametrize(("model", "field"), [(TranslateRequest, "q"), (FileRequest, "tmx")])
+def test_a_refused_body_is_freed_without_a_garbage_collection(model: type[BaseModel], field: str) -> None:
+    """The web process collects garbage rarely, and a collection stops the event loop."""
+    content = BytesIO()
+    freed = weakref.ref(content)
+    gc.disable()
+    try:
+        with suppress(RequestValidationError):
+            parse_body(model, {field: [1, content], "file": content})
+        del content
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_fields_of_forms_and_queries() -> None:

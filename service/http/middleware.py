@@ -34,7 +34,7 @@ from service.errors import (
     shorten,
 )
 from service.fair_semaphore import FairSemaphore
-from service.freed_memory import RequestGarbage
+from service.freed_memory import RequestMemory
 from service.http.admission import RequestGate
 from service.http.bodies import CHUNK, check_fields
 from service.http.problems import error_response, path_of, speaks_deepl
@@ -162,7 +162,7 @@ class RequestGateMiddleware:
         self.settings = settings
         self.gate = gate
         self._buffered = 0  # bytes of all bodies in memory
-        self._garbage = RequestGarbage()
+        self._memory = RequestMemory()
         self._hosts = frozenset(settings.accepted_hosts)
         self._starts, self._probe_starts = FairSemaphore(1), FairSemaphore(1)
 
@@ -201,7 +201,7 @@ class RequestGateMiddleware:
             await error_response(scope, error)(scope, receive, send_answer)
         finally:
             scope["route"] = inner.get("route")  # for the log
-            self._garbage.add(len(body))
+            self._memory.add(len(body))
             self._buffered -= len(body)
 
     def _check_head(self, scope: Scope, headers: Headers) -> None:

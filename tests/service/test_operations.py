@@ -13,9 +13,10 @@ from typing import cast
 
 import pytest
 
+from service import freed_memory
 from service.access.api_keys import make_key
 from service.errors import CannotTranslate, NotServing, Overloaded, ReloadRefused, Unavailable
-from service.freed_memory import COLLECT_BYTES, LongList, RequestGarbage
+from service.freed_memory import RETURN_BYTES, LongList, RequestMemory
 from service.http.admission import RequestGate, WorkKind, WorkLimit
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
@@ -292,14 +293,6 @@ class Node:
         self.itself = self
 
 
-async def is_collected(sizes: list[int]) -> bool:
-    garbage, cycle = RequestGarbage(seconds=0), weakref.ref(Node())
-    for size in sizes:
-        garbage.add(size)
-    await asyncio.sleep(0.01)
-    return cycle() is None
-
-
 def test_a_long_list_is_freed_without_a_copy() -> None:
     """A copy would touch each item, which took the event loop 10 ms."""
     item = set[int]()
@@ -316,10 +309,20 @@ def test_a_long_list_is_freed_without_a_copy() -> None:
         time.sleep(0.01)
 
 
-async def test_garbage_of_large_requests_is_collected() -> None:
+async def test_memory_of_large_requests_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a garbage collection, which would stop the event loop."""
+    returned, cycle = list[bool](), Node()
+    monkeypatch.setattr(freed_memory, "return_freed_memory", lambda: returned.append(True))
+    left = weakref.ref(cycle)
     gc.disable()
     try:
-        assert not await is_collected([1, COLLECT_BYTES - 2])
-        assert await is_collected([COLLECT_BYTES - 1, 1])
+        del cycle
+        for sizes in ([1, RETURN_BYTES - 2], [RETURN_BYTES - 1, 1]):
+            memory = RequestMemory(seconds=0)
+            for size in sizes:
+                memory.add(size)
+            await asyncio.sleep(0.01)
+        assert returned == [True]
+        assert left() is not None
     finally:
         gc.enable()

@@ -123,9 +123,9 @@ class SentenceTranslator:
             (begin + size * sum(cut <= begin for cut in cuts), end + size * sum(cut < end for cut in cuts))
             for begin, end in part.kept_ranges
         )
-        translated = await self.translate(replace(bare, text=text, kept_ranges=kept), None, no_break_spaces)
+        parts = replace(bare, text=text, kept_ranges=kept), bare
+        translated, other = await gather(self.translate(one, None, no_break_spaces) for one in parts)
         texts = [strings.read_marks(one.text) for one in translated.alternatives]
-        other = await self.translate(bare, None, no_break_spaces)
         words = [part.text[begin:end] for begin, end in part.marked]
         copied = {texts[0][0][begin:end] for begin, end in texts[0][1]}.intersection(words)
         is_lost = len(texts[0][1]) != len(words) or any(word not in other.best.text for word in copied)

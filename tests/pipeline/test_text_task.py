@@ -331,6 +331,14 @@ def test_marked_ranges_are_read_as_emphasis(
     assert found | links == found
 
 
+def test_a_sentence_is_decoded_with_marks_and_without_them_in_one_call() -> None:
+    table = Table({})
+    (routine,) = table.planner().task("a Old D is", marked=((2, 7),)).take_calls()
+    assert isinstance(routine.call, DecodeCall)
+    texts = {table.words.decode(request.source[:-1]) for request in routine.call.requests}
+    assert texts == {"a **Old D** is", "a Old D is"}
+
+
 def test_placeholders_without_names_keep_their_order() -> None:
     answers = {
         "a Tom man 37 b": ["37 Mann Tom b"],

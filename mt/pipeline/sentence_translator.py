@@ -33,7 +33,7 @@ from mt.text.messages import (
     write_number_signs,
 )
 from mt.text.negation import mend_prohibitions
-from mt.text.normalise import NormalisedText
+from mt.text.normalise import NormalisedText, remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.numerals import count_lost_values, simplify_values, write_values
 from mt.text.schedules import has_ranges, mend_dates, mend_ranges
@@ -84,6 +84,14 @@ class SentenceTranslator:
         """
         if not self.protect or match is not None:
             return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
+        visible = remove_invisible(part.text, part.kept_ranges)
+        if visible.text != part.text:
+            kept, marked = ([visible.normalised_range(*at) for at in one] for one in (part.kept_ranges, part.marked))
+            plain = replace(part, text=visible.text, kept_ranges=tuple(kept), marked=tuple(marked))
+            translated = await self.translate(plain, None, no_break_spaces)
+            best, *others = translated.alternatives
+            is_copy = len(best.pieces) < 2 and best.text == plain.text
+            return replace(translated, alternatives=(with_text(best, part.text), *others)) if is_copy else translated
         if doubles_apostrophes(part.text, self.is_message) and not part.kept_ranges:
             translated = await self.translate(replace(part, text=part.text.replace("''", "'")), None, no_break_spaces)
             texts = [(one, double_apostrophes(one.text, part.text)) for one in translated.alternatives]

@@ -257,7 +257,7 @@ class TextPlanner(SentenceTranslator):
     def written(self, part: TextPart) -> str:
         """Return a kept part as the translation has it."""
         text, context = part.text, self.context
-        text = text if any(map(str.isalnum, text)) else remove_invisible(text)
+        text = text if any(map(str.isalnum, text)) else remove_invisible(text).text
         if self.protect and not part.kept_ranges:
             text = unify_numbers(NormalisedText(text), (context.source, context.source)).text
             text = mend_numbers(text, text, (context.source, context.target))

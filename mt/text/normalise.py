@@ -255,9 +255,13 @@ def normalise_training_text(text: str) -> str:
     return plain_spaces(normalise_text(text).text)
 
 
-def remove_invisible(text: str) -> str:
-    """Return `text` without the characters that `Normaliser.normalise` removes."""
-    return text if text.isascii() and text.isprintable() else _REMOVED.sub("", text)
+def remove_invisible(text: str, kept: Sequence[Range] = ()) -> NormalisedText:
+    """Return `text` without the characters that `Normaliser.normalise` removes; those in the ranges `kept` stay."""
+    whole = NormalisedText(text)
+    if text.isascii() and text.isprintable():
+        return whole
+    removed = (match.span() for match in _REMOVED.finditer(text))
+    return whole.edit((*at, "") for at in removed if not any(begin <= at[0] < end for begin, end in kept))
 
 
 def narrow(text: str) -> str:

@@ -286,6 +286,24 @@ def test_lost_members_of_lists_are_listed(starter: Translator) -> None:
     assert "Japon" in sentence.text or sentence.omitted == ("Japan",)
 
 
+@pytest.mark.parametrize(
+    ("direction", "text"),
+    [
+        ("en-de", "For more information, see [Final\u00adizers](guide/c\u00adlasses/destruct\u00adors.md)."),
+        ("de-en", "Weitere Informationen finden Sie unte\u00adr [Finali\u00adzer](guide/c\u200blasses.md)."),
+        ("en-de", "Object detection both \u200flocates\u202c _and_ categorizes entities within images."),
+        ("en-fr", "**Prim\u00adary Contact Twitter Purpose**"),
+    ],
+)
+def test_invisible_characters_do_not_hide_marks(starter: Translator, direction: str, text: str) -> None:
+    source, target = direction.split("-")
+    plain = "".join(letter for letter in text if letter not in "\u00ad\u200b\u200f\u202c")
+    assert (
+        starter.translate(text, source=source, target=target).text
+        == starter.translate(plain, source=source, target=target).text
+    )
+
+
 def test_polite_words_that_are_there_are_not_listed_as_omitted(starter: Translator) -> None:
     text = "Pouvez-vous me dire à quelle heure le train part, s'il vous plaît ?"
     (sentence,) = starter.translate(text, source="fr", target="de").sentences

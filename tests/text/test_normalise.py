@@ -155,7 +155,9 @@ def test_training_text_has_ordinary_spaces_and_no_invisible_characters() -> None
     assert normalise.normalise_training_text("Il y a 1\u202f234\u00a0chiens\u00a0!") == "Il y a 1 234 chiens !"
     assert normalise.plain_spaces("1\u2009000") == "1 000"
 
-    assert normalise.remove_invisible("\ufeff \u00a0\u200b\n❤️") == " \u00a0\n❤️"
+    assert normalise.remove_invisible("\ufeff \u00a0\u200b\n❤️").text == " \u00a0\n❤️"
+    partly = normalise.remove_invisible("a\u00adb c\u00add", [(4, 7)])
+    assert (partly.text, partly.normalised_range(4, 7)) == ("ab c\u00add", (3, 6))
 
 
 texts = st.text(

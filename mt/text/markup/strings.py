@@ -18,6 +18,7 @@ from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
 from mt.text.markup.notes import is_note_mark
 from mt.text.messages import message_parts, whole_sentences
+from mt.text.normalise import remove_invisible
 from mt.text.segment import BBCODE, LONGEST_SENTENCE, PAUSE, TextPart, split_text
 from mt.text.templates import TemplateCode, find_templates
 from mt.text.word_tables import read_tables
@@ -167,7 +168,7 @@ def inner_range(sentence: str) -> Range:
     begin, end = len(opening), len(sentence) - len(closing)
     if opening == closing:  # a label such as **File** stays: models know these from documentation
         ends = opening[:1] in ("_", "~") or sentence[end - 1 : end] in tuple(".!?…")
-        is_sentence = ends or (" " in sentence and not sentence.istitle())
+        is_sentence = ends or (" " in sentence and not remove_invisible(sentence).text.istitle())
         return (begin, end) if is_sentence and opening not in sentence[begin:end] else (0, len(sentence))
     opens = "_" not in opening and opening not in sentence[begin:] and sentence[begin].isupper()
     closes = "_" not in closing and closing.replace("/", "").rstrip("]") not in sentence[:end]

@@ -188,6 +188,26 @@ def test_segments(source: str, segments: list[str]) -> None:
     assert texts(source) == segments
 
 
+@pytest.mark.parametrize(
+    ("source", "kept", "rendered"),
+    [
+        ("the value T<sub>max</sub>.", ["Tmax"], "THE VALUE T<sub>max</sub>."),
+        ("so <i>F</i><sub>g</sub>-values go", ["Fg"], "SO <i>F</i><sub>g</sub>-VALUES GO"),
+        ("the N<sub>A</sub> and p<sub>O2</sub>", ["NA", "pO2"], "THE N<sub>A</sub> AND p<sub>O2</sub>"),
+        ("H<sub>2</sub>O, dog<sub>x</sub>, <i>dog</i><sub>x</sub>, x<sub>a <b>c</b></sub>, <sub>a</sub>", [], None),
+    ],
+)
+def test_a_symbol_with_an_index_of_letters_stays(source: str, kept: list[str], rendered: str | None) -> None:
+    document = parse_html(source)
+    (segment,) = document.segments
+    assert [segment.text[begin:end] for begin, end in segment.kept] == kept
+    upper, end = "", 0
+    for first, last in [*segment.kept, (len(segment.text), len(segment.text))]:
+        upper, end = upper + segment.text[end:first].upper() + segment.text[first:last], last
+    if rendered is not None:
+        assert document.render([TranslatedSegment(upper)]) == rendered
+
+
 def test_languages_without_spaces() -> None:
     document = parse_html("I like <b>red wine</b>.")
     links = (((0, 1), (0, 1)), ((2, 6), (1, 3)), ((7, 10), (3, 4)), ((11, 15), (4, 6)))

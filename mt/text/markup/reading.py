@@ -28,6 +28,8 @@ from mt.text.templates import find_templates
 
 _HTML_SPACE = " \t\n\f\r"
 _LINE_OF_LIST = re.compile(rf"(?<![ \t\f\r])[ \t\f\r]*\n(?=\s{{0,40}}{LIST_SIGN})")
+_SYMBOL = re.compile(r"(?<![^\W_])[^\W\d_]{1,2}\Z")  # before an index of letters: T<sub>max</sub>
+_INDEX = re.compile(r"[^\W\d_][\w,]{0,11}")
 _SEPARATOR = re.compile(  # of the items of a menu
     r"(?:[»›→>|·•/]|&(?:bull|gt|middot|raquo|rarr|rsaquo|#183|#187|#8250);)(?:(?:\s|&nbsp;)+|\Z)(?=[^\W\d_a-zß-ÿ]|\Z)"
 )
@@ -107,6 +109,8 @@ class TokenReader:
             self.parts += self._tag(number)
         elif self._is_note(number) and self._keep_element(number):
             return elements.end[number]
+        elif token.name == "sub" and self._keep_symbol(number):
+            return elements.end[number]
         elif (section := read_section(number, elements)) is not None:
             self._embed(*section)
         else:
@@ -148,6 +152,27 @@ class TokenReader:
         stands = self.dialect.stands_for_word("sup" if is_note else inside[0].name)
         glued = is_note and end < len(self.tokens) and self.tokens[end].source[:1].isalnum()
         self.items.append(InlineItem(kind, tags, text, breaks=glued, stands=stands))
+        return True
+
+    def _keep_symbol(self, number: int) -> bool:
+        """Append a symbol with the index that begins at `number` as one item that is not translated. Return True.
+
+        Return False, without appending an item, if the element is no index of letters after one or two letters, as in
+        `T<sub>max</sub>` or `<i>T</i><sub>max</sub>`. A model would read both as one word, or a short index as a word.
+        """
+        inside = self.tokens[number : min(self.elements.end[number], number + 4)]
+        if len(inside) != 3 or not _INDEX.fullmatch(inside[1].source) or not self.items:
+            return False
+        width = 3 if self.items[-1].kind is InlineKind.CLOSE and len(self.items) > 2 else 1
+        base = self.items[-1 - width // 2]
+        symbol = _SYMBOL.search(base.text) if base.kind is InlineKind.TEXT else None
+        if symbol is None or (width > 1 and (symbol.start() or self.items[-1].key != self.items[-3].key)):
+            return False
+        parts = [*self.items[-3].parts, symbol[0], *self.items[-1].parts] if width > 1 else [symbol[0]]
+        del self.items[-width:]
+        self._append_text(base.text[: symbol.start()])
+        parts += (part.source for part in inside)
+        self.items.append(InlineItem(InlineKind.KEPT, tuple(parts), symbol[0] + inside[1].source))
         return True
 
     def _is_note(self, number: int) -> bool:

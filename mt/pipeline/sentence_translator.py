@@ -254,7 +254,7 @@ class SentenceTranslator:
             translation = as_clause(translation, sentence, languages[1], False, self.context.is_common)
         translation = write_number_signs(sentence, translation, languages[1]) if "#" in translation else translation
         for match, phrase in self.context.phrases.bracketed(sentence, *languages) if self.context.phrases else ():
-            translation = translation.replace(match[0], f"({phrase}")  # which the model copied
+            translation = translation.replace(match[0], f"{match[0][0]}{phrase}")  # which the model copied
         translation = mend_phrases(sentence, translation, languages[1])
         mended = mend_numbers(sentence, translation, languages, kept)
         if has_ranges(sentence, self.context.source):

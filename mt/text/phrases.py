@@ -22,7 +22,7 @@ MAN, WOMAN = "{man}", "{woman}"  # stand for given names: dear {man}
 _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 _AND = re.compile(r" (?:and|et|und) ")
-_IN_BRACKETS = re.compile(r"(?<= )\((?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=(?P<number> \d+)\)|\)| \d)")
+_IN_BRACKETS = re.compile(r"(?<= )[(\[](?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=(?P<number> \d+)\)|[)\]]| \d)")
 _COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
 
@@ -115,22 +115,24 @@ class Phrases:
         return self.translate(text, source, target) if known else None
 
     def bracketed(self, text: str, source: str, target: str) -> Iterator[tuple[re.Match[str], str]]:
-        """Yield words in lower case after a bracket, before `)` or a number, that are a phrase, and its translation.
+        """Yield words in lower case after a bracket, before another or a number, that are a phrase, and its translation.
 
         Words with a capital may be names, as in `Frankfurt (Oder)`.
         """
-        for match in _IN_BRACKETS.finditer(text) if "(" in text else ():
+        for match in _IN_BRACKETS.finditer(text) if "(" in text or "[" in text else ():
             found = match[1].islower() and self.translate_words(match[1], source, target)
             if found:
                 yield match, found
 
     def lost_brackets(self, text: str, translation: str, source: str, target: str) -> list[Range]:
-        """Return the ranges of `bracketed` words and a number after them if `(` or `(under 12)` is lost."""
-        lost, are_fewer = list[Range](), translation.count("(") < text.count("(")
+        """Return the ranges of `bracketed` words and a number after them if `(`, `(under 12)` or `[inbox]` is lost."""
+        lost = list[Range]()
         for match, phrase in self.bracketed(text, source, target):
+            sign, after = match[0][0], text[match.end()]
             german = self.translate(match[1], source, "de") if " " in match[1] else None  # not of a noun
-            may_be_lost = are_fewer or text[match.end()] == " " or (german and german[0].islower())
-            if may_be_lost and (are_fewer or f"({phrase}" not in translation):
+            are_fewer = translation.count(sign) < text.count(sign)
+            may_be_lost = are_fewer or after in " ]" or (german and german[0].islower())
+            if may_be_lost and (are_fewer or f"{sign}{phrase}".casefold() not in translation.casefold()):
                 lost.append((match.start(1), max(match.end(1), match.end("number"))))
         return lost
 

@@ -136,9 +136,9 @@ def without_damage(text: str) -> str:
 def mend_marks(source: str, translation: str, language: str) -> str:
     """Mend the punctuation of a translation into `language`.
 
-    Spaces of a dash between words are written, and spaces after opening quotes removed. The `!`, `?`, comma, colon or
-    full stop that ends the source ends the translation. Runs such as `?!` are those of the source, if their numbers are
-    equal.
+    Spaces of a dash between words are written, and spaces after opening quotes and brackets removed. The `!`, `?`,
+    comma, colon or full stop that ends the source ends the translation. Runs such as `?!` are those of the source, if
+    their numbers are equal.
     """
     if not (_MENDABLE.search(source) or _MENDABLE.search(translation)):
         return translation
@@ -159,7 +159,8 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = translation.replace(", ", " ; " if primary_language(language) == "fr" else "; ")
     if ";" in translation and primary_language(language) == "fr":
         translation = _TIGHT_SEMICOLON.sub(r"\1 ;", translation)
-    translation = translation.replace("( ", "(") if "( " not in source else translation
+    for spaced in ("( ", "[ "):
+        translation = translation.replace(spaced, spaced[0]) if spaced not in source else translation
     runs = _MARKS.findall(source)
     translation = translation.replace("? !", "?!") if "?!" in runs else translation
     if max(map(len, runs), default=1) > 1 and len(_MARKS.findall(translation)) == len(runs):

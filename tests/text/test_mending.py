@@ -374,6 +374,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("fr", "What?! Who?", "Quoi ⟨? !→?!⟩ Qui ?"),
         ("en", "Total (TVA)", "Total ⟨( VAT)→(VAT)⟩"),
         ("en", "Total ( TVA)", "Total ( VAT)"),
+        ("de", "to [your dog].", "zu ⟨[ Ihrem→[Ihrem⟩ Hund]."),
         ("fr", "Stop!!!", "Arrête ⟨!!→!!!⟩"),
         ("en", "„Ich komme“, sagte er, „bald.“", '"I ⟨come"→come,"⟩ he said, "soon."'),
         ("fr", '"Yes," he said.', '⟨"Oui"→"Oui",⟩ il a dit.'),

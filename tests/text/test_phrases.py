@@ -99,8 +99,9 @@ def test_parts_of_lists() -> None:
 
 
 def test_phrases_in_brackets() -> None:
-    found = Phrases(ROWS).bracketed("A f(paid), (paid) and (deadline 5) (paid too) (Paid) (paid", "en", "de")
-    assert [(match[0], words) for match, words in found] == [("(paid", "bezahlt"), ("(deadline", "Frist")]
+    found = Phrases(ROWS).bracketed("A f(paid), (paid) and (deadline 5) [paid] (paid too) [Paid] (paid", "en", "de")
+    expected = [("(paid", "bezahlt"), ("(deadline", "Frist"), ("[paid", "bezahlt")]
+    assert [(match[0], words) for match, words in found] == expected
 
 
 def test_the_file_of_a_model(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ class Phrases:
         return self.translate(text, source, target) if known else None
 
     def bracketed(self, text: str, source: str, target: str) -> Iterator[tuple[re.Match[str], str]]:
-        """Yield words in lower case after a bracket, before another or a number, that are a phrase, and its translation.
+        """Yield phrases in lower case after a bracket, before another or a number, and their translations.
 
         Words with a capital may be names, as in `Frankfurt (Oder)`.
         """

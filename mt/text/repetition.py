@@ -26,7 +26,8 @@ LEAST_DEFICIT, LEAST_OMITTED = 0.1, 9
 ROUNDING = 0.99  # of sums of deficits, at most
 _WORDS = r"[^\W\d_]+(?: [^\W\d_]+){0,7}?"
 _TWICE = re.compile(
-    rf"(?<!\w)({_WORDS}|[A-Z]+\d+)(?:[ /-]\1)+(?!\w)|(?<=, )({_WORDS})(?:,? (?:and|und|et)|,) \2(?=,| and| und| et|\W*$)"
+    rf"(?<!\w)({_WORDS}|[A-Z]+\d+)(?:[ /-]\1)+(?!\w)"
+    rf"|(?<=, )({_WORDS})(?:,? (?:and|und|et)|,) \2(?=,| and| und| et|\W*$)"
 )
 _REPEATED = re.compile(rf"(?<!\w)({_WORDS})\W{{1,3}}\1(?!\w)")
 _LETTERS, _AND = re.compile(r"[^\W\d_]+"), ("and", "und", "et")

@@ -107,9 +107,9 @@ class TokenReader:
         elif elements.block[number]:
             self._flush()
             self.parts += self._tag(number)
-        elif self._is_note(number) and self._keep_element(number):
-            return elements.end[number]
-        elif token.name == "sub" and self._keep_symbol(number):
+        elif (token.name == "sub" and self._keep_symbol(number)) or (
+            self._is_note(number) and self._keep_element(number)
+        ):
             return elements.end[number]
         elif (section := read_section(number, elements)) is not None:
             self._embed(*section)

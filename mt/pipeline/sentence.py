@@ -300,10 +300,12 @@ async def _translate_variants(
     candidates, problems = await decode_variants([*read.values()], context, context.options)
     if problems:
         raise RequestError(problems[0])
+    key = None if any_case else casing.BEFORE_KEY.match(variants[0].text)
 
     def rank(one: DecodedVariant) -> float:
         is_label = not any_case and one.variant.text != variants[0].text
-        return one.best.score - FIRST_READINGS[one.variant.reading] - _LABEL_HANDICAP * is_label
+        is_copy = key is not None and one.best.text.startswith(f"{key[1]} ")  # of the verb
+        return one.best.score - FIRST_READINGS[one.variant.reading] - _LABEL_HANDICAP * is_label - is_copy
 
     decoded = max(candidates, key=rank, default=None)
     decoded = decoded and await decode_with_marks(decoded, context)

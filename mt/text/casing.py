@@ -17,6 +17,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _INITIAL, _SINGLE_CODE, _AFTER_NUMBER, _PROHIBITION, _TITLE, _LABEL = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["casing"].values()
 )
+BEFORE_KEY = re.compile(r"([A-Z][a-z]+) (?:\w{1,20}\+|(?:Alt|Cmd|Ctrl|Esc|F\d{1,2}|Shift|Tab)\b)")  # Press Ctrl
 _FIRST_WORD = re.compile(r"[\W_]*([^\W\d_][^\s]*)")
 _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most sentences with a long word in lower case
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
@@ -102,13 +103,14 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
 
 
 def lower_first(sentence: str, language: str) -> str | None:
-    """Return a label such as `Less than 5 minutes` with a small first letter, or None for another text.
+    """Return `Less than 5 minutes` and `Press F5 now.` with a small first letter, or None for another text.
 
-    A label has no final mark. Models, which read sentences, may take its first word for a name. A German one may be a
-    noun.
+    The former is a label, without a final mark; the latter begins with a word before a key. Models, which read
+    sentences, may take the first word of such texts for a name. A German one may be a noun.
     """
-    label = _LABEL.match(sentence)
-    if not label or sentence[-1] in _FINAL_MARKS or is_given_name(label[1]):
+    label = None if sentence[-1] in _FINAL_MARKS else _LABEL.match(sentence)
+    label = label or BEFORE_KEY.match(sentence)
+    if not label or is_given_name(label[1]):
         return None
     is_lowered = primary_language(language) in ("en", "fr") or may_lower(label[1], language)
     return sentence[0].lower() + sentence[1:] if is_lowered else None

@@ -57,6 +57,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("de-en", "Brand in der Altstadt", "(?!.*[Oo]ld [Oo]ld).*"),
         ("en-fr", "(c) 2023 Example Ltd. All rights reserved.", r"\(c\) .* Ltd 2023\. .* réservés[.]"),
         ("en-de", "Press Home (Windows) or Cmd (Mac).", r".*\(Windows\).*"),
+        ("en-fr", "Press Ctrl+V to paste.", r"(?!Press ).*Ctrl\+V.*"),
         ("fr-de", "Saint-Denis (Réunion)", r".*\(Réunion\)"),
         ("fr-de", "Le mot «liberté» est beau.", ".*„liberté“.*"),
         ("de-en", 'Tippe "hilfe" ein.', '.*"hilfe".*'),

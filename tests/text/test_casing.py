@@ -93,12 +93,14 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
         ("en", "Less than 5 minutes", True),
         ("en", "Size M", True),
         ("en", "Room No. 7", True),
+        ("en", "Press Ctrl+C, then F5.", True),
+        ("en", "Press Esc.", True),
         ("fr", "Jusqu'à 10 fichiers", True),
         ("de", "Bis zu 10 Dateien", True),
         ("de", "Neue Dateien", False),  # the first word may be a noun
         *(
             ("en", text, False)
-            for text in ("Red Car", "Tom came", "A dog came.", "Step 2: Open it", "iPhone 15", "Room")
+            for text in ("Red Car", "Tom came", "A dog came.", "Windows 10.", "Step 2: Open it", "iPhone 15", "Room")
         ),
     ],
 )

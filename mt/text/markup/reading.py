@@ -168,10 +168,12 @@ class TokenReader:
         symbol = _SYMBOL.search(base.text) if base.kind is InlineKind.TEXT else None
         if symbol is None or (width > 1 and (symbol.start() or self.items[-1].key != self.items[-3].key)):
             return False
-        parts = [*self.items[-3].parts, symbol[0], *self.items[-1].parts] if width > 1 else [symbol[0]]
+        parts: list[Part] = [symbol[0]]
+        if width > 1:
+            parts = [*self.items[-3].parts, symbol[0], *self.items[-1].parts]
         del self.items[-width:]
         self._append_text(base.text[: symbol.start()])
-        parts += (part.source for part in inside)
+        parts += [part.source for part in inside]
         self.items.append(InlineItem(InlineKind.KEPT, tuple(parts), symbol[0] + inside[1].source))
         return True
 

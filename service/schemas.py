@@ -171,7 +171,8 @@ class TranslateRequest(TranslationFields):
                 {"q": "Where is the train station?", "source": "en", "target": "de"},
                 {"q": ["Good morning.", "Thank you."], "source": "auto", "target": "de", "alternatives": 2},
             ],
-            "required": ["q", "source"],  # see `_first_target`
+            "required": ["q", "source"],
+            "anyOf": [{"required": ["target"]}, {"required": ["targets"]}],  # see `_first_target`
         },
     )
 

@@ -83,11 +83,12 @@ def body_schemas(readers: Iterable[BodyReader]) -> dict[str, Any]:
 
 
 def _sent_as_text(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of an object whose fields are sent as texts: none is null, and a flag is a word."""
+    """Return the JSON schema of an object whose fields are sent as texts: no null, no empty list, flags as words."""
     fields = {}
     for name, described in schema["properties"].items():
         field = {key: value for key, value in described.items() if value is not None}
         kinds = [kind for kind in field.pop("anyOf", ()) if kind != {"type": "null"}]
+        kinds = [{"minItems": 1, **kind} if kind.get("type") == "array" else kind for kind in kinds]
         field |= {"anyOf": kinds} if len(kinds) > 1 else kinds[0] if kinds else {}
         if field.get("type") == "boolean":
             field |= {"type": "string", "enum": list(FLAGS)}
@@ -137,7 +138,7 @@ def first_text(fields: Fields, name: str) -> str:
 async def _parse_fields(request: Request) -> Fields:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = body_of(request)
-    is_empty = not body or body.isspace()  # DeepL's SDK sends a Content-Type with an empty body
+    is_empty = not body  # DeepL's SDK sends a Content-Type with an empty body
     if not is_empty and (kind == JSON or kind.endswith("+json")):
         return await _parsed(_json_object, body)
     query = _joined(await _parsed(_pairs, request.scope["state"]["query"]))

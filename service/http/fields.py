@@ -116,5 +116,6 @@ FileField = Annotated[UploadFile, InstanceOf(), WithJsonSchema({"type": "string"
 TextOrTexts = Annotated[str | list[str], BeforeValidator(_text_or_texts)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Words = Annotated[list[str], BeforeValidator(_words)]  # may also be one text, separated by commas
-JsonTexts = Annotated[list[str], BeforeValidator(_json_texts)]
+_TEXTS = WithJsonSchema({"type": "array", "items": {"type": "string", "minLength": 1}})
+JsonTexts = Annotated[list[str], BeforeValidator(_json_texts), _TEXTS]
 JsonPairs = Annotated[dict[str, str], BeforeValidator(_json_pairs)]

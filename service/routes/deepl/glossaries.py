@@ -80,6 +80,8 @@ class MultilingualBody(Body):
 class ChangeBody(Body):
     """Changes of a glossary. An entry is added, or replaces the entry with the same term."""
 
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["name"]}, {"required": ["dictionaries"]}]})
+
     name: NameField | None = None
     dictionaries: Dictionaries = Field([])
 

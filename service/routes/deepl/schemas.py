@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from service.http.fields import FormalityField, LanguageField, Number, OptionalText, Words
 from service.schemas import FORMALITY
 
 MAX_GLOSSARIES = 5  # limit for one request
+Empty = Annotated[Any, WithJsonSchema({"anyOf": [{"const": ""}, {"const": []}, {"type": "null"}]})]
 
 
 class Body(BaseModel):
@@ -33,8 +34,8 @@ class CommonFields(Body):
     translation_memory_threshold: Number = Field(
         70, ge=0, le=100, description="Smallest similarity of a match that is used, from 0 to 100."
     )
-    style_id: Any = Field(None, description="Refused unless it is empty: the models know no style rules.")
-    custom_instructions: Any = Field(None, description="Refused unless it is empty: the models take no instructions.")
+    style_id: Empty = Field(None, description="Refused unless it is empty: the models know no style rules.")
+    custom_instructions: Empty = Field(None, description="Refused unless it is empty: the models take no instructions.")
 
 
 class LanguagePair(BaseModel):

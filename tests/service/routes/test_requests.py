@@ -35,6 +35,7 @@ def part(name: str, value: bytes) -> bytes:
         (JSON, b'{"q": "\xff"}', "the body is not JSON in UTF-8 at byte 7"),
         (JSON, '{"q": "a"}'.encode("utf-16"), "the body is not JSON in UTF-8 at byte 0"),
         (JSON, '{"q": "a"}'.encode("utf-32-be"), "the body is not JSON: "),
+        (JSON, b"\x0b", "the body is not JSON: "),
         (JSON, b"[" * 10_000, "the body is not JSON: it is nested too deeply"),
         (JSON, b'{"n": ' + b"9" * 5000 + b"}", "the body is not JSON"),
         ("multipart/form-data", b"--x", ""),
@@ -180,6 +181,10 @@ def test_openapi_tells_the_truth(native: Application) -> None:
     sent = {"q": "House.", "source": "en", "target": "de"}
     for value in form["properties"]["stream"]["enum"]:
         assert native.client.post("/translate", data={**sent, "stream": value}).status_code == 200
+    for refused_unless_empty in ("style_id", "custom_instructions"):
+        assert {"const": ""} in schemas["TranslateBodyForm"]["properties"][refused_unless_empty]["anyOf"]
+    for body, fields in (("TranslateRequest", ("target", "targets")), ("ChangeBody", ("name", "dictionaries"))):
+        assert schemas[body]["anyOf"] == [{"required": [name]} for name in fields]
     queries = document["paths"]["/v3/translation_memories"]["get"]["parameters"]
     assert queries and "null" not in json.dumps(queries)
     text = json.dumps(document)

@@ -91,8 +91,20 @@ def test_an_error_has_the_media_type_that_the_client_accepts(native: Application
     assert (response.status_code, response.headers["content-type"]) == (400, media_type)
 
 
-def test_a_body_without_fields_is_refused_in_the_words_of_libretranslate(native: Application) -> None:
-    assert native.post("/translate", ["not", "a", "dict"], 400)["error"] == "Invalid JSON format"
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (["not", "a", "dict"], "Invalid JSON format"),
+        (PAIR, "Invalid request: missing q parameter"),
+        (PAIR | {"q": "a", "source": "zz"}, "zz is not supported"),
+        (PAIR | {"q": "a", "target": "zz"}, "zz is not supported"),
+        (PAIR | {"q": "a", "format": "xml"}, "xml format is not supported"),
+        (PAIR | {"q": "a", "alternatives": "abc"}, "Invalid request: alternatives parameter is not a number"),
+    ],
+    ids=str,
+)
+def test_refusals_in_the_words_of_libretranslate(native: Application, body: object, error: str) -> None:
+    assert native.post("/translate", body, 400)["error"] == error
 
 
 @pytest.mark.parametrize(

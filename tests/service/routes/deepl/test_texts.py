@@ -17,7 +17,9 @@ from tests.service.doubles import WordModels
 BUTTON, BUTTON_DE = '<p>A <b class="x">red</b> button.</p>', '<p>A <b class="x">RED</b> BUTTON.</p>'
 XML = "<doc><par>A <keep>small</keep> dog.</par><Par>Another</Par></doc>"
 XML_DE = {"text": "<doc><par>A <keep>small</keep> DOG.</par><Par>ANOTHER</Par></doc>"}
-V1 = {"tag_handling_version": "v1"}
+FILE, FILE_DE = 'The file <x id="1"></x> is <x id="2">%s</x>.', 'THE FILE <x id="1"></x> IS <x id="2">%s</x>.'
+V1, V2 = {"tag_handling_version": "v1"}, {"tag_handling_version": "v2"}
+NO_FORMALITY = "Target language PT-PT does not support formality: 'formality' is not supported for given 'target_lang'"
 PLAIN = {"text": "the dog", "source_lang": "EN", "target_lang": "DE"}
 
 
@@ -35,11 +37,13 @@ def translated(raw: httpx.Client, **fields: Any) -> list[dict[str, Any]]:
         ({"text": BUTTON, "tag_handling": "html", "tag_handling_version": "v1"}, {"text": BUTTON_DE} | V1),
         ({"text": XML, "tag_handling": "xml", "tag_handling_version": "v1", "ignore_tags": ["keep"]}, XML_DE | V1),
         ({"text": "é" * 90_000}, {"text": "É" * 90_000}),  # more bytes than DeepL accepts, fewer characters than ours
+        ({"text": FILE, "tag_handling": "xml", "ignore_tags": ["x"]}, {"text": FILE_DE} | V2),  # as Weblate asks
         ({"splitting_tags": "a,b"}, {}),
         ({"non_splitting_tags": ["a"], "outline_detection": False}, {}),
         ({"custom_instructions": [], "style_id": ""}, {}),
         ({"context": "a greeting", "preserve_formatting": True}, {}),
-        ({"tag_handling": "xml"}, {"tag_handling_version": "v2"}),
+        ({"enable_beta_languages": True}, {}),
+        ({"tag_handling": "xml"}, V2),
         ({"tag_handling_version": "v1"}, {}),
         ({"model_type": "prefer_quality_optimized"}, {"model_type_used": "quality_optimized"}),
         ({"model_type": "latency_optimized"}, {"model_type_used": "latency_optimized"}),
@@ -149,15 +153,6 @@ def test_what_fails_costs_nothing(running: Application, raw: httpx.Client, error
         ({"ignore_tags": [1]}, 400, "ignore_tags"),
         ({"outline_detection": "maybe"}, 400, "outline_detection"),
         ({"formality": "rude"}, 400, "formality must be"),
-        *(
-            (
-                {"target_lang": "PT-PT", "formality": formality},
-                400,
-                "Target language PT-PT does not support formality: 'formality' is not supported for given "
-                "'target_lang'; accepted: default, prefer_less, prefer_more",
-            )
-            for formality in ("less", "more")
-        ),
         ({"model_type": "other"}, 400, "model other is not served; accepted: words-de-en, words-en-de"),
         ({"text": "x" * 100_001}, 413, "has 100001 characters"),
         ({"text": "x" * 400_000}, 413, ""),
@@ -170,6 +165,21 @@ def test_refusals(raw: httpx.Client, models: WordModels, fields: dict[str, Any],
     assert (answer.status_code, message in answer.json()["message"]) == (status, True), answer.text
     assert isinstance(answer.json()["detail"], str), "the SDK adds it to a string"
     assert models.calls == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        *(({"target_lang": "PT-PT", "formality": formality}, NO_FORMALITY) for formality in ("less", "more")),
+        ({"style_id": "x"}, "Invalid request: style_id is not supported; leave it out"),
+        ({"custom_instructions": ["x"]}, "Invalid request: custom_instructions is not supported; leave it out"),
+    ],
+    ids=str,
+)
+def test_words_of_a_refusal(raw: httpx.Client, fields: dict[str, Any], error: str) -> None:
+    """DeepL's clients and their tests look for them."""
+    answer = raw.post("/v2/translate", json=PLAIN | fields)
+    assert (answer.status_code, answer.json()["error"]) == (400, error)
 
 
 def test_the_first_problems_are_listed(raw: httpx.Client) -> None:

@@ -41,7 +41,7 @@ status=0
 
 if [ -d "$folder/LibreTranslate" ]; then
     cat > "$work/peer_client.py" << 'END'
-"""The fixture `client` of LibreTranslate's tests, over HTTP."""
+"""The fixtures of LibreTranslate's tests, over HTTP."""
 
 import os
 from types import SimpleNamespace
@@ -55,8 +55,10 @@ def client():
     with httpx.Client(base_url=os.environ["DEEPL_SERVER_URL"], trust_env=False, timeout=60) as http:
 
         def sender(method):
-            def send(path, **fields):
-                answer = http.request(method, path, **fields)
+            def send(path, data=None, content_type=None, **fields):
+                sent = {name: value for name, value in (data or {}).items() if not isinstance(value, tuple)}
+                files = {name: value[::-1] for name, value in (data or {}).items() if name not in sent}
+                answer = http.request(method, path, data=sent, files=files, **fields)
                 is_json = "json" in answer.headers.get("content-type", "")
                 json = answer.json() if is_json else None
                 return SimpleNamespace(status_code=answer.status_code, data=answer.content, json=json)
@@ -64,6 +66,11 @@ def client():
             return send
 
         yield SimpleNamespace(**{method: sender(method) for method in ("get", "post")})
+
+
+@pytest.fixture
+def client_factory():
+    pytest.skip("sets options of LibreTranslate")
 END
     PYTHONPATH="$work:${PYTHONPATH:-}" python -m pytest -q -p no:cacheprovider -p peer_client --noconftest \
         "$folder/LibreTranslate/libretranslate/tests/test_api" || status=$?

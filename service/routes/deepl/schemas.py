@@ -32,7 +32,10 @@ class CommonFields(Body):
     )
     translation_memory_id: OptionalText = Field(None, description="The id of a translation memory.")
     translation_memory_threshold: Number = Field(
-        70, ge=0, le=100, description="Smallest similarity of a match that is used, from 0 to 100."
+        70,
+        ge=0,
+        le=100,
+        description="Smallest similarity of a match that is used, from 0 to 100; requires translation_memory_id.",
     )
     style_id: Empty = Field(None, description="Refused unless it is empty: the models know no style rules.")
     custom_instructions: Empty = Field(None, description="Refused unless it is empty: the models take no instructions.")

@@ -21,7 +21,7 @@ from mt.pipeline.repairs import (
     lost_symbols,
 )
 from mt.pipeline.results import Alternative, with_text
-from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
+from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_with_terms
 from mt.pipeline.unknown_words import replace_guesses
 from mt.pipeline.variants import (
     FIRST_READINGS,
@@ -248,13 +248,9 @@ async def _translate_terms(
 ) -> tuple[Alternative, ...] | None:
     """Translate a sentence with glossary terms by a constrained search. No other beam search precedes it.
 
-    The constrained search bans the words that the model would write in place of the terms. These are the words that the
-    model writes for each term alone, or else the words in a greedy translation of the sentence. Return alternatives
-    with all terms; None if the greedy translation contains them, a translation needs a repair, or no search succeeds.
+    The constrained search bans the words that a greedy translation has in place of the terms. Return alternatives with
+    all terms; None if the greedy translation contains them, it needs a repair, or the search fails.
     """
-    if len(variants) == 1 and (direct := await translate_directly(variants[0], any_case, context)):
-        decoded, alternatives = direct
-        return None if _needs_repair(decoded, alternatives[0].text, context) else alternatives
     if not (context.options.sample or context.options.beams):
         return None
     drafts, _ = await decode_variants(variants, context, greedy(context.options))

@@ -26,7 +26,7 @@ from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import TextPlanner
-from mt.pipeline.variants import SentenceContext, WordKey
+from mt.pipeline.variants import SentenceContext
 from mt.scoring.confidence import QualityEstimator
 from mt.text.formality import chosen_formality
 from mt.text.normalise import Normaliser
@@ -97,7 +97,6 @@ class Translator:
         self._compiler = ConstraintCompiler(loaded.tokenizer.target)
         self._normaliser = Normaliser(loaded.tokenizer.knows)
         self._direction_of = lru_cache(_KEPT_DIRECTIONS)(self._choose_direction)
-        self._words_alone: dict[WordKey, str] = {}
 
     @classmethod
     def load(
@@ -291,7 +290,6 @@ class Translator:
             tokenizer=self.tokenizer,
             normaliser=self._normaliser.of_language(source_language),
             compiler=self._compiler,
-            words_alone=self._words_alone,
             request_ids=self._ids,
             caller=next(self._ids) if caller is None else caller,
             source=source_language,

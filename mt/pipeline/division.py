@@ -70,8 +70,10 @@ def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ran
     if match and (before := match["before"]) and words[0][0].isupper() and not phrases.translate(before, *languages):
         return []  # may be a name: Saint-Denis (Réunion)
     is_code = [number % 2 > 0 or _CODE_IN_BRACKETS.fullmatch(word) is not None for number, word in enumerate(words)]
-    if not match or not all(
-        code or phrases.translate(word, *languages) for word, code in zip(words, is_code, strict=True)
+    if (
+        not match
+        or (all(is_code) and not match["before"])
+        or not all(code or phrases.translate(word, *languages) for word, code in zip(words, is_code, strict=True))
     ):
         return []
     inner = [TextPart(word, code) for word, code in zip(words, is_code, strict=True)]

@@ -141,6 +141,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         # numbered labels, codes in brackets, numbers that the model doubled, and words in capitals that it copied
         ("de-en", "Gleis 9", "Platform 9"),
         ("en-de", "Unit Price (EUR)", r"Einzelpreis \(EUR\)"),
+        ("en-de", "(EUR)", r"\(EUR\)"),
         ("en-de", "Only 20 of the 200 guests came.", "(?!.*200.*200).*"),
         ("en-de", "9 a.m. - 5 p.m.", "9:00 - 17:00"),
         ("en-de", "INVOICE NO. 2023-0457", "RECHNUNGSNUMMER 2023-0457"),

@@ -37,7 +37,6 @@ from mt.text import casing, members, names, places, protect, repetition, segment
 from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
-from mt.text.phrases import Phrases
 from mt.text.quotations import (
     copied_quotations,
     has_double_quotes,
@@ -183,21 +182,14 @@ async def _complete_list(
     context: SentenceContext,
     kept: Sequence[Range],
 ) -> tuple[Alternative, ...]:
-    """Return `_complete` of a sentence with the known members of its lists, or the best translation of a list."""
-    phrases, languages, is_free = (
-        context.phrases or Phrases(()),
-        (context.source, context.target),
-        not (context.terms or context.banned or kept),
-    )
-    if parts := phrases.list_parts(sentence, *languages) if is_free else []:
+    """Return `_complete` of a sentence, or the best translation of a list of which the phrases have some members."""
+    phrases = None if context.terms or context.banned or kept else context.phrases
+    if parts := phrases.list_parts(sentence, context.source, context.target) if phrases else []:
         text = members.fill_list(parts, alternatives[0].text, context.target)
         if text is None:
             return await _translate_parts([TextPart(*part) for part in parts], context, kept)
         return (with_text(alternatives[0], text),)
-    best, *others = await _complete(sentence, alternatives, is_doubtful, context, kept)
-    text, lost = phrases.mend_lists(sentence, best.text, *languages, not is_free)
-    best = replace(best, omitted=tuple(dict.fromkeys((*best.omitted, *lost)))) if lost else best
-    return (with_text(best, text), *others)
+    return await _complete(sentence, alternatives, is_doubtful, context, kept)
 
 
 async def _mend_quotations(

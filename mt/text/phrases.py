@@ -13,7 +13,7 @@ from mt.errors import ModelError
 from mt.languages import primary_language
 from mt.text import casing, names, titles
 from mt.text.alignment import Range
-from mt.text.members import mend_lists, split_list, translate_numeral
+from mt.text.members import split_list, translate_numeral
 
 PHRASES_FILE = "phrases.tsv"
 MOST_CHARACTERS = 100  # of a phrase with its name and marks
@@ -46,7 +46,7 @@ class Phrases:
         """
         parts = split_list(text, (source, target))
         members = parts[::2]
-        found = self.translate_members(members, source, target)
+        found = self._translate_members(members, source, target)
         is_whole = bool(parts) and all(found[at] or " " not in members[at] for at in (0, -1))
         if not is_whole or sum(map(bool, found)) < len(found) / 2:
             return []
@@ -55,24 +55,7 @@ class Phrases:
         words = [(one or member, bool(one)) for one, member in zip(found, members, strict=True)]
         return [part for word, mark in zip(words, parts[1::2], strict=True) for part in (word, (mark, True))]
 
-    def mend_lists(self, text: str, translation: str, source: str, target: str, kept: bool) -> tuple[str, list[str]]:
-        """Return the translation of a sentence with the members of its lists (`members.mend_lists`), and lost ones.
-
-        Words with a capital may be names: `Reading, Bath and Nice`.
-        """
-
-        def known(some: Sequence[str]) -> list[str | None]:
-            rows = (self._rows.get((primary_language(source), _key(one)), {}) for one in some)
-            words = (row.get(primary_language(source), "") for row in rows)
-            found = self.translate_members(some, source, target)
-            return [
-                None if one[0].isupper() and word[:1].islower() else phrase
-                for one, word, phrase in zip(some, words, found, strict=True)
-            ]
-
-        return mend_lists(text, translation, (source, target), known, kept)
-
-    def translate_members(self, members: Sequence[str], source: str, target: str) -> list[str | None]:
+    def _translate_members(self, members: Sequence[str], source: str, target: str) -> list[str | None]:
         """Return the translations of the members of a list that are phrases, numerals and names, and None for others.
 
         They have no capitals as nouns of German.

@@ -95,7 +95,6 @@ def test_parts_of_lists() -> None:
     ]
     assert phrases.list_parts("we paid, paid, apples", "en", "de") == []  # a sentence
     assert phrases.list_parts("paid, more, none", "en", "de") == []
-    assert phrases.mend_lists("see Paid, Apples, apples or apples", "sieh Paid", "en", "de", False)[0] == "sieh Paid"
 
 
 def test_phrases_in_brackets() -> None:

@@ -24,10 +24,9 @@ _RANGE = r"(?: ?[-–—] ?| [^\W\d_]{1,3} )"  # 2.5 - 3.5 kg, 2.5 to 3.5 kg
 _MONEY_BEFORE = re.compile(rf"(?:[{MONEY}]|\b{ISO_4217})[ \u00a0]?(?:\d+[.,]\d+{_RANGE})?$")
 _REST = rf"(?:{_RANGE}\d+[.,]\d+)?[ \u00a0\u202f]?"
 _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
-_ORDINAL, _PLAIN_RANGE, _DAMAGED_RANGE, _RANGE_OF_TIMES, _LABEL_BEFORE, *_DECIMALS = (
-    re.compile(pattern) for pattern in read_tables("numbers.toml")["ranges"].values()
+_ORDINAL, _RANGE_OF_NUMBERS, _LABEL_BEFORE, _DECIMAL_BEFORE, _COUNTED, _NAME_BEFORE = (
+    re.compile(pattern) for pattern in read_tables("numbers.toml")["marks_of_numbers"].values()
 )
-_DECIMAL_BEFORE, _COUNTED, _NAME_BEFORE = _DECIMALS
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
 _DIGIT = re.compile(r"\d")
 _OCLOCK = re.compile(r"(?<!to )(?<!and )(?<![\d:–-])((?:0|1[3-9]|2[0-4])(?::[0-5]\d)?|\d?\d:[0-5]\d) o['’]clock\b")
@@ -64,7 +63,6 @@ _DATES = re.compile(filled(_TABLES["dates"]["without_year"], _TABLES["dates"]))
 _MONTHS_OF_YEAR = 12
 _ONLY_DATES, _ANY_YEAR = re.compile(r"[\d./:,\s–-]*\d{4}[\d./:,\s–-]*"), re.compile(r"\d{4}")
 _DATE_FORMS = {"de": "{day}.{month}.{year}", "en": "{year}-{month}-{day}", "fr": "{day}/{month}/{year}"}
-_SCORE = re.compile(r"(?i)\b(?:beat|defeat|dr[ae]w|final|gagn|game|goal|lead|led|los[est]|match|perd|scor|vict|w[io]n)")
 _NUMBER_AND_NOUN, _GROUPED, _GROUPED_FRENCH, _LONG_CODE_BEFORE = map(re.compile, _TABLES["patterns"].values())
 
 
@@ -232,9 +230,9 @@ def write_dates(text: str, languages: tuple[str, str]) -> str:
 def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
     """Undo what models do with numbers, and write them as the target language does.
 
-    `5:10` for `5 - 10`, `3-Dateien` for `3 files` are mended. Another sign of money than
-    that of the source, as in `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the
-    ranges `kept` of the source stay.
+    `2:3` for `2 - 3` and `3-Dateien` for `3 files` are mended. Another sign of money than that of the source, as in
+    `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the ranges `kept` of the source
+    stay.
     """
     if not (_DIGIT.search(translation) or _SIGN.search(translation)):
         return translation
@@ -295,18 +293,14 @@ def with_scales(source: str, translation: str, languages: Sequence[str]) -> str:
 
 
 def _with_ranges(source: str, translation: str) -> str:
-    ranges = {(first, last): f"{first}{dash}{last}" for first, dash, last in _PLAIN_RANGE.findall(source)}
-    if _SCORE.search(source):  # 3 - 1
-        ranges = {pair: text for pair, text in ranges.items() if " " in text and int(pair[0]) < int(pair[1])}
-    for pair in _DAMAGED_RANGE.findall(source):
-        ranges.pop(pair, None)
+    """Return a translation with `2 - 3` in place of `2:3`, and `3 Dateien` in place of `3-Dateien` for `3 files`."""
+    for first, dash, last in _RANGE_OF_NUMBERS.findall(source):
+        if int(first) < int(last) and f"{first}:{last}" not in source:
+            translation = re.sub(rf"(?<!\d){first}:{last}(?!\d)", f"{first}{dash}{last}", translation)
 
     def with_space(match: re.Match[str]) -> str:
         return f"{match[1]} " if f"{match[2]} " in source and f"{match[2]}-" not in source else match[0]
 
-    for first, dash, last in _RANGE_OF_TIMES.findall(source):
-        translation = re.sub(rf"(?<![\d:]){first},? {last}(?![\d:])", f"{first}{dash}{last}", translation)
-    translation = _DAMAGED_RANGE.sub(lambda match: ranges.get((match[1], match[2]), match[0]), translation)
     return _NUMBER_AND_NOUN.sub(with_space, translation)
 
 

@@ -102,22 +102,16 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("fr en", "le 21e et le 3e", "the ⟨21th, 3th, 11st→21st, 3rd, 11th⟩"),
         # ranges and hyphens
         ("en de", "Wait 2 - 3 days.", "Warte ⟨2:3→2 - 3⟩ Tage."),
-        ("en de", "a 2 – 3", "a 2 ⟨--→–⟩ 3"),
         ("en de", "2 - 3, 2:3", "2:3, 2:3"),
         ("en de", "They won 3 - 1.", "Sie gewannen 3:1."),  # a score
-        ("en de", "Defeated 1-3.", "Verlor 1:3."),
-        ("en de", "Sat 10:00–16:00", "Sa, ⟨10:00, 16:00→10:00–16:00⟩"),
-        ("en de", "It is open 9-5.", "Es ist ⟨9:5→9-5⟩ offen."),
-        ("de en", "9-17 Uhr", "⟨9 -- 17→9-17⟩ o'clock"),
+        ("en de", "on 2020-10-12", "am 10:12"),
         ("de en", "um 18 Uhr, 8:30 Uhr, 9 Uhr", "at ⟨18 o'clock, 8:30 o'clock,→18:00, 8:30,⟩ 9 o'clock"),
         ("de en", "um 0 Uhr, 24 Uhr", "at 0⟨ o'clock→:00⟩, 24⟨ o'clock→:00⟩, 10 o'clock"),
-        ("en de", "on 2020-10-12", "am 10:12"),
         ("en de", "1,234 results of 12", "⟨1.234ergebnisse→1.234 ergebnisse⟩ von 12"),
         ("en de", "delete 3 files", "⟨3-Dateien→3 Dateien⟩ löschen"),
         ("en de", "see all 3 files", "sieh alle ⟨3-Dateien→3 Dateien⟩"),
         ("en de", "the Kerberos 5 system", "das Kerberos 5-System"),  # a name
         ("en de", "a 3 room flat", "eine 3-Zimmer-Wohnung"),
-        ("de en", "8:00–12:00 und 14:00–18:00", "⟨8:00 12:00→8:00–12:00⟩ 14:00–18:00"),
         ("en fr", "64 kB or 3.2 MB", "64 ⟨kB→Ko⟩ ou ⟨3.2 MB→3,2 Mo⟩"),
         # signs of money
         ("en de", "€5,000, £3-£4 and €10–15", "⟨€5.000,→5.000 €,⟩ ⟨£3-£4→3-4 £⟩ und ⟨€10–15→10–15 €⟩"),

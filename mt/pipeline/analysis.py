@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mt.languages import likely_script
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
-from mt.text import casing, names, places, protect, symbols
+from mt.text import casing, places, protect, symbols
 from mt.text.alignment import Range, with_edits
 from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
@@ -34,8 +33,7 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
     copied = _bare_term(sentence, matches)
     if not (matches or kept or context.banned or context.options.sample):
         copied = context.known_translation(sentence)
-    has_latin = likely_script(context.target) in ("Latn", "")
-    if copied is None and (symbols.is_code(sentence, context.source) or (has_latin and names.is_name(sentence))):
+    if copied is None and symbols.is_code(sentence, context.source):
         copied = sentence
     if copied is not None:
         alternative = Alternative(copied, 0.0, 0.0, pieces=(copied,), piece_log_probabilities=(0.0,))

@@ -20,7 +20,6 @@ _COMPANY = re.compile(  # Müller GmbH, Weiß & Sohn OHG, Example Inc., but not 
     r"(?:(?:GmbH|AG|KG|OHG|UG|e\. ?K\.|LLC|SARL|SAS)(?!\w)|(?:Inc|Ltd)\b(?!\. [A-Z])\.?)"
 )
 _LEGAL_FORMS = (" GmbH", " AG", " KG", " OHG", " UG", " e.", " Inc", " Ltd", " LLC", " SA")  # a fast test
-_LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) {_SURNAME}")
 _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ][a-zß-ÿ]+")
 _BEFORE, _AFTER, _BEFORE_TERM, _AFTER_TERM = map(re.compile, read_tables("patterns.toml")["names"].values())
 _WITH_APOSTROPHE = re.compile(r"\b[A-Z]'[A-Z]\w+")
@@ -29,14 +28,6 @@ _BESIDE = 20  # number of characters beside a name that are examined
 _WORDS = read_words("names.toml")
 _GIVEN, _CERTAIN = _WORDS["given"], _WORDS["given"] - _WORDS["doubtful"]
 _FORMS = {name: line.split() for line in read_tables("names.toml")["forms"].splitlines() for name in line.split()}
-
-
-def is_name(text: str) -> bool:
-    """Return whether a text is a given name, or one and a known surname, perhaps with a title and initials."""
-    match = _LINE.fullmatch(text)
-    if match is None:
-        return text in _CERTAIN
-    return _is_name(match["surname"], match["first"] or match["given"], match["given"])
 
 
 def is_given_name(text: str) -> bool:
@@ -65,7 +56,7 @@ def lost_names(source: str, translation: str) -> list[Range]:
         lost += [
             (match.start(), match.end("surname"))
             for match in _FIRST.finditer(source)
-            if _is_name(match["surname"], match["given"])
+            if _is_name(match["given"], match["surname"])
             and not all(re.search(rf"(?<!\w){name}(?=s?(?!\w))", translation) for name in match.groups())
         ]
     covered = {place for one in lost for place in range(*one)}
@@ -125,6 +116,5 @@ def _other_forms(name: str, translation: str) -> list[str]:
     return [form for form in forms if form != name and re.search(rf"(?<![\w-]){form}(?=s?(?![\w-]))", translation)]
 
 
-def _is_name(surname: str, *given: str) -> bool:
-    known = _GIVEN.issuperset(name.partition("-")[0] for name in given)
-    return known and _WORDS["surnames"].issuperset(surname.split("-"))
+def _is_name(given: str, surname: str) -> bool:
+    return given.partition("-")[0] in _GIVEN and _WORDS["surnames"].issuperset(surname.split("-"))

@@ -231,8 +231,8 @@ def mend_numbers(source: str, translation: str, languages: tuple[str, str], kept
     """Undo what models do with numbers, and write them as the target language does.
 
     `2:3` for `2 - 3` and `3-Dateien` for `3 files` are mended. Another sign of money than that of the source, as in
-    `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the ranges `kept` of the source
-    stay.
+    `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the ranges `kept` of the
+    source stay.
     """
     if not (_DIGIT.search(translation) or _SIGN.search(translation)):
         return translation

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
-from mt.text import casing, places, protect, symbols
+from mt.text import casing, protect, symbols
 from mt.text.alignment import Range, with_edits
 from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
@@ -40,7 +40,7 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
         return SentenceAnalysis(matches, tuple(kept), alternative)
     untranslated = [(match.begin, match.end) for match in matches if match.translation is None]
     analysis = SentenceAnalysis(matches, (*kept, *untranslated))
-    unknown = symbols.unknown_words(sentence, context.tokenizer.characters) + places.postcodes(sentence)
+    unknown = symbols.unknown_words(sentence, context.tokenizer.characters)
     if signs := symbols.unknown_signs(sentence, context.tokenizer.characters):
         spans = protect.find_spans(sentence)
         unknown += (one for one in signs if not any(span.begin <= one[0] < span.end for span in spans))

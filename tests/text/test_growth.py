@@ -25,7 +25,6 @@ from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers, write_dates
 from mt.text.numerals import count_lost_values
-from mt.text.places import postcodes
 from mt.text.quotations import lost_quotations, whole_quotation
 from mt.text.schedules import lost_ranges, mend_ranges, translate_line
 from mt.text.span_patterns import PLACEHOLDER
@@ -168,7 +167,6 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
     (partial(lost_names, translation=""), 2000, ["Mary ", "Mary, ", "Our LLC. A & "]),
     (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),
-    (postcodes, 5000, ["10827 ", "10827 B"]),
     (
         lambda text: mend_prohibitions(text, text.replace("must", "muss"), ("en", "de")),
         500,

@@ -107,7 +107,6 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("de-en", "Der Präsident (links) und seine Frau (rechts) winkten.", r".*\(left\).*\(right\).*"),
         ("de-en", "Wir schließen um halb sechs.", r".* 5:30\."),
         ("en-de", "6pm", "18:00"),
-        ("en-fr", "(a) the goods are damaged; or", r"\(a\) .* ; ou"),
         ("fr-en", "La réunion est le mardi 5 mars 2024.", ".* Tuesday, March 5, 2024\\."),
         ("de-en", "Ich war bei der Bäcker GmbH.", ".* Bäcker GmbH\\."),
         ("en-de", "%sClick here%s to continue.", "%sKlicke hier,%s um fortzufahren\\."),

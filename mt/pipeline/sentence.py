@@ -21,7 +21,7 @@ from mt.pipeline.repairs import (
     lost_symbols,
 )
 from mt.pipeline.results import Alternative, with_text
-from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_with_terms
+from mt.pipeline.terms import translate_with_terms
 from mt.pipeline.unknown_words import replace_guesses
 from mt.pipeline.variants import (
     FIRST_READINGS,
@@ -94,8 +94,7 @@ async def translate_sentence(
     lowered = casing.lower_capitals(sentence, context.source, kept, context.known_pieces)
     variants, is_label = _cased_variants(sentence, lowered, kept, terms, context)
     any_case = bool(lowered) or (len(variants) > 1 and not is_label)
-    alternatives = await _translate_terms(variants, any_case, context) if terms else None
-    alternatives = alternatives or await _translate_variants(variants, any_case, context)
+    alternatives = await _translate_variants(variants, any_case, context)
     if alternatives is None:
         around = divide_at_spans(sentence, kept)
         return await _translate_parts(around, context, kept) if around else (keep_source(sentence, analysis.matches),)
@@ -233,39 +232,6 @@ async def _translate_quotations(
     if has_text("".join(sentence[begin:end] for begin, end in ranges_between(quoted, len(sentence)))):
         return ()
     return (with_text(alternatives[0], write_quotations(sentence, words)),)  # which has only quotations
-
-
-async def _translate_terms(
-    variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
-) -> tuple[Alternative, ...] | None:
-    """Translate a sentence with glossary terms by a constrained search. No other beam search precedes it.
-
-    The constrained search bans the words that a greedy translation has in place of the terms. Return alternatives with
-    all terms; None if the greedy translation contains them, it needs a repair, or the search fails.
-    """
-    if not (context.options.sample or context.options.beams):
-        return None
-    drafts, _ = await decode_variants(variants, context, greedy(context.options))
-    if not drafts:
-        return None
-    draft = max(drafts, key=lambda draft: draft.best.score)
-    text = (await restore(draft, context))[0].text
-    if _needs_repair(draft, text, context):
-        return None
-    return (await search_with_terms(draft, text, any_case, context))[2] or None
-
-
-def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) -> bool:
-    """Return whether a translation lacks protected spans, is endless (`is_endless`), has no letter or is too short.
-
-    `text` is the best alternative of `decoded` after its protected spans were restored.
-    """
-    return (
-        bool(lost_copies(decoded))
-        or is_endless(decoded, context)
-        or not has_text(decoded.best.text)
-        or repetition.is_too_short(decoded.variant.text, text)
-    )
 
 
 async def _translate_variants(

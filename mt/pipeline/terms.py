@@ -65,7 +65,7 @@ async def translate_with_terms(
     If the best alternative lacks a term, a constrained search requires all terms and bans the words that the model
     wrote in place of the missing terms. If no search succeeds, the terms are substituted into the best alternative.
     """
-    wanted, links, complete = await search_with_terms(decoded, alternatives[0].text, any_case, context)
+    wanted, links, complete = await _search_with_terms(decoded, alternatives[0].text, any_case, context)
     if links is None:
         return _with_all_terms(wanted, alternatives, context.target) if wanted else alternatives
     if complete:
@@ -99,7 +99,7 @@ def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceConte
     return [match for match in matches if match.translation is not None]
 
 
-async def search_with_terms(
+async def _search_with_terms(
     decoded: DecodedVariant, text: str, any_case: bool, context: SentenceContext
 ) -> tuple[list[TermMatch], UnitLinks | None, tuple[Alternative, ...]]:
     """Return the terms of a sentence, its links to `text`, and the alternatives of a constrained search for all terms.

@@ -11,11 +11,6 @@ _BETWEEN = {
     for language, joins in _JOINS.items()
 }
 _MEMBER = re.compile(r"[^\W_][\w'’-]*(?: [^\W_][\w'’-]*){0,2}")
-_NUMERALS = {
-    "de": "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split(),
-    "en": "one two three four five six seven eight nine ten eleven twelve".split(),
-    "fr": "un deux trois quatre cinq six sept huit neuf dix onze douze".split(),
-}
 _MOST_CHARACTERS = 400  # of a text that is a list
 
 
@@ -48,9 +43,3 @@ def fill_list(parts: Sequence[tuple[str, bool]], translation: str, language: str
     if len(written) != len(parts) // 2 and not all(is_known for _, is_known in parts):
         return None
     return "".join(part if is_known else written[at // 2] for at, (part, is_known) in enumerate(parts))
-
-
-def translate_numeral(text: str, languages: tuple[str, str]) -> str | None:
-    """Return the translation of a small number in words, in lower case, or None."""
-    source, target = (_NUMERALS.get(primary_language(language), []) for language in languages)
-    return target[source.index(text.lower())] if target and text.lower() in source else None

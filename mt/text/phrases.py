@@ -13,7 +13,7 @@ from mt.errors import ModelError
 from mt.languages import primary_language
 from mt.text import casing, names, titles
 from mt.text.alignment import Range
-from mt.text.members import split_list, translate_numeral
+from mt.text.members import split_list
 
 PHRASES_FILE = "phrases.tsv"
 MOST_CHARACTERS = 100  # of a phrase with its name and marks
@@ -56,14 +56,11 @@ class Phrases:
         return [part for word, mark in zip(words, parts[1::2], strict=True) for part in (word, (mark, True))]
 
     def _translate_members(self, members: Sequence[str], source: str, target: str) -> list[str | None]:
-        """Return the translations of the members of a list that are phrases, numerals and names, and None for others.
+        """Return the translations of the members of a list that are phrases and names, and None for others.
 
         They have no capitals as nouns of German.
         """
         found = [self._translate_phrase(one, source, target, is_within=True) for one in members]
-        numerals = [translate_numeral(one, (source, target)) for one in members]
-        if sum(map(bool, numerals)) > 1:  # not sept, the month
-            found = [one or phrase for one, phrase in zip(numerals, found, strict=True)]
         given = [one if names.is_given_name(one) else None for one in members]
         if any(name and not phrase for name, phrase in zip(given, found, strict=True)):  # Rose and Anna
             found = [name or phrase for name, phrase in zip(given, found, strict=True)]

@@ -175,7 +175,6 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         # members of lists, which were lost or copied
         ("de-en", "Januar, Februar, März, April", "January, February, March, April"),
         ("fr-en", "Août, juin, juillet, décembre, avril, mars et mai.", ".*, April, March and May[.]"),
-        ("de-en", "eins, zwei, drei, vier, fünf, sechs, sieben oder acht", "one, .*, six, seven or eight"),
         ("de-en", "Deutschland, Frankreich, Italien, Spanien, Polen, Österreich, Schweiz, Belgien", ".*Spain.*"),
         # placeholders within words
         ("en-de", "The room costs {price}€/night including breakfast.", r".* kostet {price}€ pro Nacht, .*"),

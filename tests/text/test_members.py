@@ -1,6 +1,6 @@
 import pytest
 
-from mt.text.members import fill_list, split_list, translate_numeral
+from mt.text.members import fill_list, split_list
 
 LANGUAGES = "de", "en"
 
@@ -29,8 +29,3 @@ def test_lists_of_other_languages_are_not_read() -> None:
 def test_other_members_are_those_of_the_translation(translation: str, filled: str | None) -> None:
     parts = [("red", True), (", ", True), ("blass", False), (", ", True), ("green", True), ("", True)]
     assert fill_list(parts, translation, "en") == filled
-
-
-def test_numerals() -> None:
-    assert translate_numeral("Sept", ("fr-CA", "de")) == "sieben"
-    assert translate_numeral("dreizehn", LANGUAGES) is translate_numeral("two", ("en", "es")) is None

@@ -208,13 +208,13 @@ class Translator:
             RequestError: An argument cannot be used, the target has no such formality, or the model fails on the text.
 
         >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
-        >>> text = "My husband is very fast."
-        >>> translation = translator.translate(text, glossary={"husband": "Gatte"}, alignment=True)
-        >>> "Gatte" in translation.text, translation.confidence
+        >>> text = "My wife is very fast."
+        >>> translation = translator.translate(text, glossary={"wife": "Partnerin"}, alignment=True)
+        >>> "Partnerin" in translation.text, translation.confidence
         (True, None)
         >>> source, target = translation.sentences[0].links[0]
         >>> text[slice(*source)], translation.text[slice(*target)]
-        ('My', 'Mein')
+        ('My', 'Meine')
         """
         check_text(text)
         return self.run(self._planner(arguments), [text])[0]

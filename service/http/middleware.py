@@ -198,6 +198,7 @@ class RequestGateMiddleware:
                 scope["state"]["work"] = work  # the dependencies that admit the caller add to it
                 await self.app(inner, receive, send_answer)
         except ServiceError as error:  # of this middleware; the application answers its own errors
+            error.__traceback__ = None  # a cycle: the connection holds the error, and this one leads to the connection
             await error_response(scope, error)(scope, receive, send_answer)
         finally:
             scope["route"] = inner.get("route")  # for the log

@@ -51,7 +51,7 @@ async def deadline_at(deadline: float | None) -> AsyncIterator[None]:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError as error:
-        raise DeadlineExceeded from error
+        raise DeadlineExceeded from error.with_traceback(None)  # a cycle: it leads to the task, which holds its error
 
 
 async def gather_or_raise(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

@@ -357,6 +357,7 @@ class TranslationService:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+            del task  # a cycle: the traceback of its error leads here
 
     async def _reported_by_both(
         self, text: SourceText, route: TranslationRoute, job: Job

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import re
 import socket
@@ -24,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from service.errors import HEAD_BYTES, NotFound
+from service.errors import HEAD_BYTES, NotFound, ServiceError
 from service.http.admission import RequestGate
 from service.http.connections import MAX_PIPELINED, Connection, Connections
 from service.http.middleware import install_middleware
@@ -226,6 +227,20 @@ def test_a_refused_request_has_an_id(service: Service, request_bytes: bytes, sta
     (line,) = [line for line in lines if line["event"] == "request"]
     assert (line["status"], line["method"]) == (status, "other")
     assert len(json.dumps(line)) < 300
+
+
+@pytest.mark.parametrize("request_bytes", [GET + b"X: a\r\n" * 300 + b"\r\n", b"A" * 60_000 + b" / HTTP/1.1\r\n\r\n"])
+def test_a_refused_request_leaves_no_cycle(service: Service, request_bytes: bytes) -> None:
+    """The bytes that were received would stay in memory until a full garbage collection."""
+    gc.collect()
+    gc.disable()
+    try:
+        service.send(request_bytes)
+        service.until(lambda: not service.connections.open)
+        service.do(lambda: None)
+        assert [error for error in gc.get_objects() if issubclass(type(error), ServiceError)] == []
+    finally:
+        gc.enable()
 
 
 def test_a_read_calls_the_connection_a_few_hundred_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,11 @@
 """The core over models that a person can follow: one writes words in capitals, another puts them in reverse order."""
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -205,6 +207,20 @@ async def test_anothers_deadline_is_not_mine() -> None:
     with pytest.raises(DeadlineExceeded):
         await flight.service.translate(job("b", deadline=time.monotonic() - 1))
     assert flight.texts == [["a"]]
+
+
+async def test_a_stream_that_is_late_leaves_no_cycle() -> None:
+    """Its texts would stay in memory until a full garbage collection."""
+    flight = InFlight()
+    gc.collect()
+    gc.disable()
+    try:
+        with suppress(DeadlineExceeded):
+            await streamed(flight.service, job("a", deadline=time.monotonic() + 0.05))
+        await asyncio.sleep(0)
+        assert [error for error in gc.get_objects() if issubclass(type(error), DeadlineExceeded)] == []
+    finally:
+        gc.enable()
 
 
 ALIKE: list[dict[str, Any]] = [{"deadline": 1e12}, {"format": Format.HTML}]

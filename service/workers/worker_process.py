@@ -14,7 +14,7 @@ from typing import Any
 
 from mt.processes import end_with_parent
 from service.errors import error_location
-from service.pauses import FULL_EVERY_IN_WORKERS, collect_while_idle, shorten_pauses
+from service.pauses import collect_while_idle, shorten_pauses
 from service.processes import disable_core_dumps
 from service.workers.messages import FromWorker, OptionsMemory, ToWorker, WorkerStopped
 from service.workers.worker_loop import load as load_model
@@ -66,7 +66,7 @@ def main(descriptor: int) -> int:
     """Run a worker that talks to the service through the socket `descriptor`. Return the exit status."""
     faulthandler.enable()
     disable_core_dumps()
-    shorten_pauses(FULL_EVERY_IN_WORKERS)
+    shorten_pauses()
     channel = Channel(descriptor)
     try:
         parent, setup, load = channel.receive_start()

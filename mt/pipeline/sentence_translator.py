@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 
-from mt.languages import primary_language
 from mt.pipeline.driver import gather
 from mt.pipeline.explain import find_copies
 from mt.pipeline.results import Alternative, with_text
@@ -14,7 +13,7 @@ from mt.pipeline.term_words import mark_compounds
 from mt.pipeline.variants import SentenceContext, attend_texts, join_alternatives, link_texts
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
-from mt.text.alignment import Link, Range, link_words
+from mt.text.alignment import Link, Range, link_words, with_marks
 from mt.text.casing import as_clause, begin_with_capital
 from mt.text.clock import is_english_time
 from mt.text.formality import banned_words, formalities_of, supports_formality
@@ -111,10 +110,10 @@ class SentenceTranslator:
         return other if is_better or not is_kept else translated
 
     async def _translate_with_ranges(self, part: TextPart, no_break_spaces: bool) -> TranslatedSentence:
-        """Translate a sentence of a document with marks of emphasis around its marked ranges, if the model knows these.
+        """Translate a sentence with marks of emphasis around its marked ranges, if the model knows these.
 
-        The sentence is translated without them, too. This translation is used if the other lacks some of the marks, has
-        copied words of which this has a translation, or is clearly worse.
+        The sentence is translated without them, too. This translation is used if the other lacks some of the marks, or
+        is clearly worse.
         """
         bare, text = replace(part, marked=()), strings.write_marks(part.text, part.marked)
         cuts = [cut for place in part.marked for cut in place]
@@ -124,24 +123,26 @@ class SentenceTranslator:
         is_whole = part.marked[0] == (0, len(part.text))
         is_readable = not (self.is_message or is_cut or is_whole) and self.context.known_pieces(strings.EMPHASIS)
         is_readable = is_readable and self.context.covers(text, self.context.max_length)
-        if not is_readable or strings.read_marks(text) != (part.text, part.marked):
+        if not is_readable or strings.has_foreign_marks(text) or strings.read_marks(text) != (part.text, part.marked):
             return await self.translate(bare, None, no_break_spaces)
         size = len(strings.EMPHASIS)
         kept = tuple(
             (begin + size * sum(cut <= begin for cut in cuts), end + size * sum(cut < end for cut in cuts))
             for begin, end in part.kept_ranges
         )
-        parts = replace(bare, text=text, kept_ranges=kept), bare
-        translated, other = await gather(self.translate(one, None, no_break_spaces) for one in parts)
-        texts = [strings.read_marks(one.text) for one in translated.alternatives]
-        words = [part.text[begin:end] for begin, end in part.marked]
-        copied = {texts[0][0][begin:end] for begin, end in texts[0][1]}.intersection(words)
-        is_lost = len(texts[0][1]) != len(words) or any(word not in other.best.text for word in copied)
-        if is_lost or other.exceeds(translated, _HANDICAP):
+        translated, other = await gather(
+            (self._translate_bare(text, kept, None, no_break_spaces), self.translate(bare, None, no_break_spaces))
+        )
+        is_read = strings.EMPHASIS in "".join(translated.best.pieces)  # and the marks are not inserted again
+        is_read = is_read and strings.keeps_marks(text, translated.best.text)
+        if not is_read or other.exceeds(translated, _HANDICAP):
             return other
+        words = [part.text[begin:end] for begin, end in part.marked]
+        known = {word: new for word in words if (new := self.context.known_translation(word))}
+        texts = [strings.read_marks(strings.write_known(one.text, known)) for one in translated.alternatives]
         pairs = zip(translated.alternatives, texts, strict=True)
-        marked = texts[0][1] if strings.EMPHASIS in "".join(translated.best.pieces) else ()  # or placed as tags
-        return replace(translated, alternatives=tuple(with_text(one, new) for one, (new, _) in pairs), marked=marked)
+        alternatives = tuple(with_text(one, new) for one, (new, _) in pairs)
+        return replace(translated, alternatives=alternatives, marked=texts[0][1])
 
     async def _translate_message(
         self, parts: Sequence[tuple[str, bool]], wholes: Sequence[str], no_break_spaces: bool
@@ -173,17 +174,13 @@ class SentenceTranslator:
         if not inline or not inline.built:
             return await self._translate_bare(part.text, part.kept_ranges, None, no_break_spaces)
         marked = inline.built.segment
-        bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
-        placed = replace(bare, alternatives=await _place_tags(inline, bare.alternatives, self.context))
-        tags = None if marks or part.kept_ranges or self.context.options.sample else strings.label_tags(part.text)
-        if not tags or self.context.find_terms(part.text):
-            return placed
-        usual = await self._translate_bare(part.text, (), None, no_break_spaces)
-        is_complete = strings.label_tags(usual.best.text) == tags and usual.best.text != part.text
-        is_label = primary_language(self.context.source) != "de"  # in which all nouns have capitals
-        is_misplaced = is_label and strings.label_tags(placed.best.text) != tags
-        is_better = not is_misplaced and placed.exceeds(usual, 0.0)
-        return usual if is_complete and not is_better else placed
+        if marks or self.context.options.sample or not marked.marked:
+            bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
+        else:
+            bare = await self._translate_with_ranges(
+                TextPart(marked.text, False, marked.kept, marked.marked), no_break_spaces
+            )
+        return replace(bare, alternatives=await _place_tags(inline, bare, self.context), marked=())
 
     async def _translate_bare(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None, no_break_spaces: bool
@@ -357,22 +354,24 @@ async def _translate_with_formality(
 
 
 async def _place_tags(
-    inline: InlineText[str], alternatives: Sequence[Alternative], context: SentenceContext
+    inline: InlineText[str], translated: TranslatedSentence, context: SentenceContext
 ) -> tuple[Alternative, ...]:
-    """Return the translations of the segment of a sentence with the tags of the sentence, which attention places."""
+    """Return the translations of the segment of a sentence with its tags: at the marked ranges, or by attention."""
     assert inline.built is not None
     built, normalise = inline.built, context.normaliser.normalise
-    source, targets = normalise(built.segment.text), [normalise(one.text) for one in alternatives]
+    segment = built.segment
+    source, targets = normalise(segment.text), [normalise(one.text) for one in translated.alternatives]
     attentions = await attend_texts([(source.text, target.text) for target in targets], context)
     before, _, after = ("".join(parts) for parts in inline.sources())
     placed = []
-    for number, (alternative, target) in enumerate(zip(alternatives, targets, strict=True)):
+    for number, (alternative, target) in enumerate(zip(translated.alternatives, targets, strict=True)):
         links: Sequence[Link] = ()  # none if a text is too long
         if attentions:
             copies = [link for _, link in find_copies(source.text, target.text)]
             links = link_words(source.text, target.text, attentions[number], copies)
-        alignment = tuple((source.original_range(*left), target.original_range(*right)) for left, right in links)
-        rendered = "".join(built.render(TranslatedSegment(alternative.text, alignment), str))
+        alignment = [(source.original_range(*left), target.original_range(*right)) for left, right in links]
+        marks = with_marks(alignment, segment.marked, () if number else translated.marked)
+        rendered = "".join(built.render(TranslatedSegment(alternative.text, marks), str))
         placed.append(replace(alternative, text=before + rendered + after))
     return tuple(placed)
 

@@ -72,7 +72,13 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-fr", "Press <b>Start</b> to begin.", r"Appuyez sur <b>Démarrer</b> pour commencer\."),
         ("de-en", "Der Hund mag die <b>Katze</b> nicht.", ".* <b>cat</b>[.]"),
         ("en-fr", "Press <b>Enter</b> to continue.", r"Appuyez sur <b>En\w+</b> pour continuer\."),
-        ("en-de", "Tap <b>Save</b> to keep your <i>changes</i>.", ".* <b>Speichern</b>, .* <i>Änderungen</i> .*"),
+        ("en-de", "Click <b>Save</b> to keep your <i>changes</i>.", ".* <b>Speichern</b>, .* <i>Änderungen</i> .*"),
+        (
+            "en-de",
+            "Select the <b>File</b> menu and then <b>Print</b>.",
+            ".* <b>Datei</b> und dann <b>Drucken</b> aus[.]",
+        ),
+        ("en-de", "Click <b>OK</b> to close the window.", r"Klicken Sie auf <b>OK</b>, um das Fenster zu schließen\."),
         ("en-de", "<strong>Hello</strong> %{name}", "<strong>Hallo</strong> %{name}"),
         ("en-de", "{a}×{b} pixels", "{a}×{b} Pixel"),  # the model loses the words for {a} and {b} in every reading
         ("fr-en", "Cliquez sur les points (**...**), puis sur **Ajouter**.", r".*\(\*\*\.\.\.\*\*\).* \*\*Add\*\*\."),

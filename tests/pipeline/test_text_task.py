@@ -154,7 +154,10 @@ CASES: dict[str, list[str]] = {
     "a name, a number or a thing": ["see {0} men → sieh {0} Mann", *TRIED],
     "a name that is in the sentence": ["Tom and {name} → Tom und {name}", "Tom and Peter → Tom und Peter"],
     "a new number": ["a {name} man → ein {name} Mann", "a Tom man → ein Tom 1 Mann", "a Martin man → ein Martin Mann"],
-    "tags": ["a <b>big man</b> sees → ein <b>großer Mann</b> sieht", "a big man sees → ein großer Mann sieht"],
+    "tags": [
+        "a <b>big man</b> sees → ein <b>große Frau</b> sieht",
+        *("a **big man** sees → 1|ein **große Frau** sieht", "a big man sees → ein großer Mann sieht"),
+    ],
     "an empty element": ["see <0/> men → sieh <0/> Mann", *TRIED],
     "lost emphasis": ["the **File** → die **Datei**", *["the **File** → die Datei"] * 2, "the File → die Datei"],
     "emphasis of another hypothesis": ["the **File** → die **Akte**", *["the **File** → die Datei ‖ die **Akte**"] * 2],
@@ -309,7 +312,7 @@ def test_what_is_asked_and_what_comes_of_it(name: str) -> None:
     [
         (((2, 7),), "ein **alter Hund** ist", "a **Old D** is", "ein alter Hund ist", {(2, 7): "alter Hund"}),
         (((2, 7),), "0|ein **alter Hund** ist", "a **Old D** is", "b c d e", {(2, 5): "c"}),  # better without marks
-        (((2, 7),), "ein **Old D** ist", "a **Old D** is", "b c d e", {(2, 5): "c"}),  # copied
+        (((2, 7),), "ein **Old D** ist", "a **Old D** is", "ein Old D ist", {(2, 7): "Old D"}),  # a copied label
         (((0, 7),), "ein alter Hund ist", "**a Old D** is", "b c d e", {(0, 1): "b"}),  # without marks
         (((2, 4),), "", "", "b c d e", {(2, 5): "c"}),  # within a word
         (((0, 10),), "", "", "b c d e", {(2, 5): "c"}),  # around the sentence

@@ -17,7 +17,7 @@ from mt.text.documents.packages import root_name
 from mt.text.documents.pdf import WordWriter
 from mt.text.documents.pdf_layout import Block, BlockKind
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
-from mt.text.markup.strings import find_tags, label_tags, read_marks
+from mt.text.markup.strings import find_tags, read_marks
 from mt.text.measures import read_measure
 from mt.text.members import split_list
 from mt.text.names import lost_names, write_names
@@ -193,7 +193,6 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (lambda text: restore_no_break_spaces("1\u00a0m", text, "de"), 300, ["1⋯1"]),
     (lambda text: restore_no_break_spaces(text, "1 m", "de"), 300, ["1⋯1"]),
     (read_marks, 2000, ["**a** ", "**a", "*a** "]),
-    (label_tags, 2000, ["<b>A", "<b>A</b>", "</b>", "<b>A</i>"]),
     (lambda text: whole_quotation(f'"A b{text}."'), 2000, [", a-t-", ", he said ", ", a er "]),
     (partial(lost_quotations, translation=""), 2000, ["'a", "‘a’ ", "«a“b"]),
     (lambda text: mend_numbers(text, text.replace("€1.5", "$1"), ("en", "fr")), 300, ["1.5 €1.5 - `5` "]),

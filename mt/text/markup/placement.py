@@ -192,7 +192,18 @@ class _Placement:
                 best = max(best, (total - lowest, j + 1 - start, start))
         good = [j for j in range(best[2], best[2] + best[1]) if weights[j] > 0] or [best[2], best[2] + best[1] - 1]
         first = good[0] + (len(good) > 1 and self._is_subject(mark, good[0]))
+        first = self._label_start(mark, range(first, good[-1] + 1))
         return best[0], self._within_quotes(mark, range(first, good[-1] + 1))
+
+    def _label_start(self, mark: Mark, span: range) -> int:
+        """Return the first unit of a span, or that of its first capital if the mark is a label: `sur <b>Entrée</b>`."""
+        if not (
+            self.units.source[mark.begin : mark.begin + 1].isupper()
+            and len(self.units.covered(mark.begin, mark.end)) == 1
+        ):
+            return span.start
+        begins = (self.units.target[self.units.right[j].begin] for j in span)
+        return next((j for j, letter in zip(span, begins, strict=True) if not letter.islower()), span.start)
 
     def _is_subject(self, mark: Mark, unit: int) -> bool:
         """Return whether a target unit is that of a German request, as in `Lesen Sie <b>das Buch</b>`."""

@@ -7,7 +7,7 @@ decoded: they are protected in the text, and stay as they are. A tag may be writ
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -48,8 +48,6 @@ _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "tt", "var"}) |
 _BEFORE_NOTE = 100  # number of characters before the mark of a note that are examined
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
-_LABEL = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[A-ZÀ-ÖØ-Þ][^<>]*[^<>\s.:!?]</(?P=name)>(?!\w)")
-_EMPHASIS = re.compile(r"(?<!\w)<(?P<name>b|em|i|strong|u)>[^<>\s][^<>]*</(?P=name)>(?!\w)")
 _EMPTY_END = re.compile(r"""["'\s]/(?:>|&gt;)\Z""")
 _MAY_BE_CODE = re.compile(r"[<{\[*@#&`~]|BEGIN:V|\A---")  # a fast test: without it, a text has no tags and no code
 EMPHASIS = "**"  # the mark that models know best
@@ -92,6 +90,13 @@ def write_marks(text: str, ranges: Sequence[Range]) -> str:
     return EMPHASIS.join(text[begin:end] for begin, end in pairwise(cuts))
 
 
+def write_known(text: str, known: Mapping[str, str]) -> str:
+    """Return a translation with the known translations of words that stand unchanged between marks of emphasis."""
+    for word, new in known.items():
+        text = text.replace(f"{EMPHASIS}{word}{EMPHASIS}", f"{EMPHASIS}{new}{EMPHASIS}")
+    return text
+
+
 def read_marks(text: str) -> tuple[str, tuple[Range, ...]]:
     """Return a text without its marks of emphasis, and the ranges of the words that these enclose."""
     bare, end, ranges = "", 0, list[Range]()
@@ -121,16 +126,6 @@ def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -
         not mark["emphasis"] or is_time(word) or (word[0].islower() and (not word.isalpha() or knows(word)))
         for mark, word in words
     )
-
-
-def label_tags(text: str) -> list[str] | None:
-    """Return the names of the tags of a text in order if at least one is around a label, as in `Press <b>A</b>`.
-
-    Models know these from documentation, around other words, too. None: there are other tags, or no label.
-    """
-    bare = _EMPHASIS.sub("", text) if "</" in text and _LABEL.search(text) else "<"
-    names = sorted(match["name"] for match in _EMPHASIS.finditer(text))
-    return names if "<" not in bare and any(map(str.isalpha, bare)) else None
 
 
 def has_foreign_marks(text: str) -> bool:

@@ -13,7 +13,6 @@ contains the units of `allowed` that no mark with the same parent encloses yet.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from math import inf
@@ -98,14 +97,8 @@ class _Placement:
                 span = best[1] if best[0] == inf else self._with_punctuation(mark, best[1], allowed, unused)
                 self._assign(number, span, unused)
         for number in last:
-            mark = self.marks[number]
-            sibling = self._taken_by(mark, numbers)
-            if sibling is not None:  # one target word translates the words of both marks
-                self.marks[number] = replace(mark, parent=sibling)
-                self._assign(number, self.spans[sibling], unused)
-            else:
-                span = self.place_by_position(mark, allowed, unused)
-                self._assign(number, self._with_punctuation(mark, span, allowed, unused), unused)
+            span = self.place_by_position(self.marks[number], allowed, unused)
+            self._assign(number, self._with_punctuation(self.marks[number], span, allowed, unused), unused)
 
     def _assign(self, number: int, span: range, unused: set[int]) -> None:
         self.spans[number] = span
@@ -217,15 +210,6 @@ class _Placement:
         if mark.end - mark.begin > MAX_RUN or '"' in self.units.kinds(mark.begin, mark.end):
             return span
         return range(span.start, next((j for j in span if self.units.kind(j) == '"'), span.stop))
-
-    def _taken_by(self, mark: Mark, siblings: Sequence[int]) -> int | None:
-        """Return the first placed mark in `siblings` that encloses a translation of a word of `mark`, or None.
-
-        Kept marks are ignored. If `mark` is kept, return None.
-        """
-        covered = self.units.covered(mark.begin, mark.end)
-        others = (n for n in siblings if n in self.spans and not self.marks[n].kept and not mark.kept)
-        return next((n for n in others if self.units.aligned(covered, self.spans[n])), None)
 
     def place_by_position(self, mark: Mark, allowed: range, unused: set[int]) -> range:
         """Return target units for a mark without aligned words, at the relative position of the mark.
@@ -347,16 +331,7 @@ class _Placement:
             return None
         kinds = self.units.kinds(mark.begin, word.begin)
         at = self.units.farthest_punctuation(target_units[0], -1, kinds, allowed, allowed)
-        return self._between_spaces(mark.begin, self.units.right[at].begin)
-
-    def _between_spaces(self, source_place: int, place: int) -> int:
-        """Return `place` - 1 if `place` follows two spaces in the target and the source has a space at `source_place`.
-
-        In all other cases, return `place`: a mark between two spaces stays between two spaces.
-        """
-        source, target = self.units.source, self.units.target
-        spaced = source[source_place : source_place + 1].isspace()
-        return place - 1 if spaced and place > 1 and target[place - 2 : place].isspace() else place
+        return self.units.right[at].begin
 
     def _after(self, number: int, preceding: Sequence[int], followed: bool) -> int | None:
         """Return the target offset of an empty mark, after the translation of the source word before the mark.

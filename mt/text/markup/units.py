@@ -5,7 +5,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise, product
+from itertools import pairwise, product
 
 from mt.text.alignment import OBJECTS, Link, Range
 from mt.text.markup.copies import with_copies
@@ -21,7 +21,6 @@ _STEM = re.compile(r"\d+|[IVXLC]+|Mm?|[DNn]|St")  # of an ordinal number, a titl
 _ENDING = re.compile(r"(?:st|[nr]d|th|er|res?|(?:i?[èe]m)?es?|m?es?|l?les?|[dor]s?|gr)(?!\w)")
 _IN_BRACES = re.compile(r"\{{1,3}[^{}\n]{1,100}\}{1,3}")  # placeholders
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
-_CLAUSE_ENDS = frozenset(".,;:!?")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
 _ALIKE = {"。": ".", "、": ",", "…": ".", "–": "-", "—": "-", "،": ",", "؛": ";", "؟": "?", "।": "."}
 
@@ -92,9 +91,7 @@ class UnitAlignment:
     def __init__(self, source: str, target: str, alignment: Sequence[Link], cuts: Collection[int]) -> None:
         """Find the units of both texts and align them. Words of the source are cut at the offsets `cuts`.
 
-        Words that were evidently copied are aligned to their copies (`with_copies`). A source word without an aligned
-        target word gets one from an adjacent source word that has several (`_share`): an aligner with one source word
-        for each target word aligns the target's articles and prepositions to the noun of the source.
+        Words that were evidently copied are aligned to their copies (`with_copies`).
         """
         self.source, self.target = source, target
         places = [[(unit.begin, unit.end) for unit in find_units(text) if unit.word] for text in (source, target)]
@@ -112,35 +109,6 @@ class UnitAlignment:
             for i, j in _pairs(source_units, target_units):
                 self.towards[i].add(j)
                 self.back[j].add(i)
-        words = [i for i, unit in enumerate(self.left) if unit.word]
-        self._rank = [0, *accumulate(unit.word for unit in self.right)]  # number of target words before each unit
-        for before, after in pairwise(reversed(words)):
-            self._share(after, before, first=True)
-        for before, after in pairwise(words):
-            self._share(after, before, first=False)
-
-    def _share(self, unaligned: int, neighbour: int, first: bool) -> None:
-        """Align `unaligned`, a source word without alignment, to a target word of the adjacent source word `neighbour`.
-
-        `neighbour` must be aligned to several consecutive target words, and loses the first of them if `first` is true,
-        otherwise the last. Else, or if `unaligned` is a capitalised word within the text, do nothing. Nor does a word
-        take a target word from another clause, or the number of an amount such as `20 $`.
-        """
-        between = range(min(unaligned, neighbour) + 1, max(unaligned, neighbour))
-        if any(self.source[self.left[unit].begin] in _CLAUSE_ENDS for unit in between):
-            return
-        begin = self.left[unaligned].begin
-        if any(self.target[self.right[j].begin].isdecimal() for j in self.towards[neighbour]):
-            return
-        if self.towards[unaligned] or len(self.towards[neighbour]) < 2 or (begin and self.source[begin].isupper()):
-            return
-        ranked = {self._rank[j]: j for j in self.towards[neighbour] if self.back[j] == {neighbour}}
-        step = 1 if first else -1
-        edges = [ranked[k] for k in sorted(ranked, reverse=not first) if k + step in ranked and k - step not in ranked]
-        if edges:
-            self.towards[neighbour].remove(edges[0])
-            self.towards[unaligned] = {edges[0]}
-            self.back[edges[0]] = {unaligned}
 
     def translated_stem(self, begin: int, allowed: range) -> int | None:
         """Return the last target unit in `allowed` for the stem of a short form whose ending begins at offset `begin`.

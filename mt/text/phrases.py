@@ -23,6 +23,8 @@ _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 _AND = re.compile(r" (?:and|et|und) ")
 _IN_BRACKETS = re.compile(r"(?<= )[(\[](?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=(?P<number> \d+)\)|[)\]]| \d)")
+_ACCELERATOR = re.compile(r"&(?=[^\W\d_])|\A_(?=[A-Z])|(?<= )_(?=[^\W\d_])|(?<=\A[A-Z])_(?=[a-z])")
+"""Sign before the letter that opens an item of a menu: &Open, Save _as, E_xit."""
 _COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
 
@@ -69,8 +71,11 @@ class Phrases:
     def _translate_phrase(self, text: str, source: str, target: str, is_within: bool = False) -> str | None:
         if len(text) > MOST_CHARACTERS:
             return None
-        if text[:1] == "&":  # an accelerator: &Open
-            return (inner := self._translate_phrase(text[1:], source, target)) and f"&{inner}"
+        if ("&" in text or "_" in text) and len(accelerators := _ACCELERATOR.findall(text)) == 1:
+            item = _ACCELERATOR.sub("", text)
+            dots = "..." if _key(f"{item}...") == _COMMAND else ""
+            inner = self._translate_phrase(item + dots, source, target)
+            return inner and accelerators[0] + inner.removesuffix(dots)
         language, name = primary_language(source), ""
         row = self._rows.get((language, _key(text)))
         if (not row or _ANY_NAME.search(row[language])) and (name := titles.last_name(_MARKS.sub("", text), source)):

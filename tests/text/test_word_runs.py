@@ -144,6 +144,7 @@ ROWS = [
     (run("The dog") + run("1", '<w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr>') + run(" ran."),
      "The dog ran.", "THE DOG1 RAN."),
     ("The dog^1^and a cat", "The dog and a cat", "THE DOG1AND A CAT"),
+    ("The value T_max_ and ~F~_g_, H_2_O go", "The value Tmax and Fg, H2O go", "THE VALUE Tmax AND ~F~g, H2O GO"),
     # direction, special characters, readings, pictures
     ("הכלב [dir[bdo ישן]] בגן.", "הכלב ישן בגן.", "הכלב [dir[bdo ישן]] בגן!"),
     (f"<w:r>{BOLD}<w:t>Write an e</w:t><w:noBreakHyphen/><w:t>mail</w:t></w:r>" + run(" to the teacher now."),

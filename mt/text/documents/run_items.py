@@ -14,7 +14,7 @@ from typing import Any
 from lxml import etree
 
 from mt.text.markup.inline import InlineItem, InlineKind, StandsForWord, partners, split_whitespace
-from mt.text.markup.notes import is_note_mark
+from mt.text.markup.notes import INDEX, SYMBOL, is_note_mark
 from mt.text.word_tables import read_words
 
 Element = Any  # of lxml, which has no types
@@ -130,7 +130,7 @@ class RunReader:
         items = list(self._walk(paragraph))
         if self._schema.field_mark:
             items = _FieldReader(self._schema, items, self._keys).items()
-        items = _without_wordless_pairs(list(self._with_notes(items)), self._schema.content)
+        items = _without_wordless_pairs(list(self._with_notes(self._with_symbols(items))), self._schema.content)
         formats = [self._properties(item) if item.kind is InlineKind.TEXT else None for item in items]
         keys = list(map(self._format_key, formats))
         base = self._base_format(items, keys, formats)
@@ -164,6 +164,21 @@ class RunReader:
 
     def _properties(self, item: Item) -> Element | None:
         return run_properties(self._schema, item.parts[0].getparent())
+
+    def _with_symbols(self, items: Sequence[Item]) -> list[Item]:
+        """Return the items, with a KEPT item in place of each symbol with an index of letters below the line."""
+        found: list[Item] = []
+        for item in items:
+            is_index = item.kind is InlineKind.TEXT and INDEX.fullmatch(item.text) and self._level(item) < 0
+            symbol = SYMBOL.search(found[-1].text) if is_index and found[-1:] else None
+            if symbol is None or found[-1].kind is not InlineKind.TEXT or self._level(found[-1]):
+                found.append(item)
+                continue
+            base = found.pop()
+            found += (replace(base, text=part) for part in split_whitespace(base.text[: symbol.start()]) if part)
+            parts = (RunText(self._properties(base), symbol[0]), RunText(self._properties(item), item.text))
+            found.append(InlineItem(InlineKind.KEPT, parts, symbol[0] + item.text))
+        return found
 
     def _with_notes(self, items: Sequence[Item]) -> Iterator[Item]:
         """Yield the items, with an EMPTY item in place of each text that is a footnote mark."""

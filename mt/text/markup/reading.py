@@ -20,7 +20,7 @@ from mt.text.markup.inline import (
 )
 from mt.text.markup.marks import Part, Render, Segment, render_parts, text_of
 from mt.text.markup.messages import split_items
-from mt.text.markup.notes import MAX_TOKENS, NOTE_NAMES, is_note_element, is_remark
+from mt.text.markup.notes import INDEX, MAX_TOKENS, NOTE_NAMES, SYMBOL, is_note_element, is_remark
 from mt.text.markup.rendering import Renderer
 from mt.text.markup.sections import is_html, read_section, with_inline_sections
 from mt.text.markup.tokens import Token, TokenKind, decode, decode_pieces, html_tokens, references
@@ -28,8 +28,6 @@ from mt.text.templates import find_templates
 
 _HTML_SPACE = " \t\n\f\r"
 _LINE_OF_LIST = re.compile(rf"(?<![ \t\f\r])[ \t\f\r]*\n(?=\s{{0,40}}{LIST_SIGN})")
-_SYMBOL = re.compile(r"(?<![^\W_])[^\W\d_]{1,2}\Z")  # before an index of letters: T<sub>max</sub>
-_INDEX = re.compile(r"[^\W\d_][\w,]{0,11}")
 _SEPARATOR = re.compile(  # of the items of a menu
     r"(?:[»›→>|·•/]|&(?:bull|gt|middot|raquo|rarr|rsaquo|#183|#187|#8250);)(?:(?:\s|&nbsp;)+|\Z)(?=[^\W\d_a-zß-ÿ]|\Z)"
 )
@@ -161,11 +159,11 @@ class TokenReader:
         `T<sub>max</sub>` or `<i>T</i><sub>max</sub>`. A model would read both as one word, or a short index as a word.
         """
         inside = self.tokens[number : min(self.elements.end[number], number + 4)]
-        if len(inside) != 3 or not _INDEX.fullmatch(inside[1].source) or not self.items:
+        if len(inside) != 3 or not INDEX.fullmatch(inside[1].source) or not self.items:
             return False
         width = 3 if self.items[-1].kind is InlineKind.CLOSE and len(self.items) > 2 else 1
         base = self.items[-1 - width // 2]
-        symbol = _SYMBOL.search(base.text) if base.kind is InlineKind.TEXT else None
+        symbol = SYMBOL.search(base.text) if base.kind is InlineKind.TEXT else None
         if symbol is None or (width > 1 and (symbol.start() or self.items[-1].key != self.items[-3].key)):
             return False
         parts: list[Part] = [symbol[0]]

@@ -23,8 +23,7 @@ _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 _AND = re.compile(r" (?:and|et|und) ")
 _IN_BRACKETS = re.compile(r"(?<= )[(\[](?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=(?P<number> \d+)\)|[)\]]| \d)")
-_ACCELERATOR = re.compile(r"&(?=[^\W\d_])|\A_(?=[A-Z])|(?<= )_(?=[^\W\d_])|(?<=\A[A-Z])_(?=[a-z])")
-"""Sign before the letter that opens an item of a menu: &Open, Save _as, E_xit."""
+_ACCELERATOR = re.compile(r"&(?=[^\W\d_])|\A_(?=[A-Z])|(?<= )_(?=[^\W\d_])|(?<=\A[A-Z])_(?=[a-z])")  # &Open, E_xit
 _COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
 
@@ -73,9 +72,8 @@ class Phrases:
             return None
         if ("&" in text or "_" in text) and len(accelerators := _ACCELERATOR.findall(text)) == 1:
             item = _ACCELERATOR.sub("", text)
-            dots = "..." if _key(f"{item}...") == _COMMAND else ""
-            inner = self._translate_phrase(item + dots, source, target)
-            return inner and accelerators[0] + inner.removesuffix(dots)
+            inner = self._translate_phrase(item.removesuffix("...") + "...", source, target)  # as a command
+            return inner and accelerators[0] + (inner if item.endswith("...") else inner[:-3])
         language, name = primary_language(source), ""
         row = self._rows.get((language, _key(text)))
         if (not row or _ANY_NAME.search(row[language])) and (name := titles.last_name(_MARKS.sub("", text), source)):
@@ -111,15 +109,11 @@ class Phrases:
 
     def lost_brackets(self, text: str, translation: str, source: str, target: str) -> list[Range]:
         """Return the ranges of `bracketed` words and a number after them if `(`, `(under 12)` or `[inbox]` is lost."""
-        lost = list[Range]()
-        for match, phrase in self.bracketed(text, source, target):
-            sign, after = match[0][0], text[match.end()]
-            german = self.translate(match[1], source, "de") if " " in match[1] else None  # not of a noun
-            are_fewer = translation.count(sign) < text.count(sign)
-            may_be_lost = are_fewer or after in " ]" or (german and german[0].islower())
-            if may_be_lost and (are_fewer or f"{sign}{phrase}".casefold() not in translation.casefold()):
-                lost.append((match.start(1), max(match.end(1), match.end("number"))))
-        return lost
+        return [
+            (match.start(1), max(match.end(1), match.end("number")))
+            for match, phrase in self.bracketed(text, source, target)
+            if f"{match[0][0]}{phrase}".casefold() not in translation.casefold()
+        ]
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], Mapping[str, str]]:

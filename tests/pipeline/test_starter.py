@@ -270,6 +270,7 @@ def test_salutations(starter: Translator, direction: str, text: str, expected: s
         ("en-de", "children (under 12) €6", "(unter 12)"),
         ("de-en", "Kinder (unter 12) zahlen 6 Euro.", "(under 12)"),
         ("en-de", "Open daily (except holidays).", "(außer an Feiertagen)"),
+        ("en-fr", "Hello Tom, you have 3 new messages in (inbox).", "(boîte de réception)"),
         ("en-fr", "Hello ${firstName}, you have #{n} new messages in [inbox].", "[boîte de réception]"),
     ],
 )

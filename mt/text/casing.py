@@ -105,11 +105,9 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
 def lower_first(sentence: str, language: str) -> str | None:
     """Return `Less than 5 minutes` and `Press F5 now.` with a small first letter, or None for another text.
 
-    The former is a label, without a final mark; the latter begins with a word before a key. Models, which read
-    sentences, may take the first word of such texts for a name. A German one may be a noun.
+    Models take the first word of a label, without a final mark, or before a key for a name. German ones may be nouns.
     """
-    label = None if sentence[-1] in _FINAL_MARKS else _LABEL.match(sentence)
-    label = label or BEFORE_KEY.match(sentence)
+    label = (sentence[-1] not in _FINAL_MARKS and _LABEL.match(sentence)) or BEFORE_KEY.match(sentence)
     if not label or is_given_name(label[1]):
         return None
     is_lowered = primary_language(language) in ("en", "fr") or may_lower(label[1], language)

@@ -21,10 +21,9 @@ LEAST_PEAK = 0.1
 LEAST_DEFICIT, LEAST_OMITTED = 0.1, 9
 """Minimum of the deficits of all pieces of words that a translation omits, together, and of the width of the words."""
 ROUNDING = 0.99  # of sums of deficits, at most
-_WORDS = r"[^\W\d_]+(?: [^\W\d_]+){0,7}?"
+_WORDS = r"(?:[A-Z]+\d+|[^\W\d_]+(?: [^\W\d_]+){0,7}?)"
 _TWICE = re.compile(
-    rf"(?<!\w)({_WORDS}|[A-Z]+\d+)(?:[ /-]\1)+(?!\w)"
-    rf"|(?<=, )({_WORDS})(?:,? (?:and|und|et)|,) \2(?=,| and| und| et|\W*$)"
+    rf"(?<!\w)({_WORDS})(?:[ /-](?<!\D-)\1)+(?!\w)|(?<=, )({_WORDS})(?:,? (?:and|und|et)|,) \2(?=,| and| und| et|\W*$)"
 )
 _REPEATED = re.compile(rf"(?<!\w)({_WORDS})\W{{1,3}}\1(?!\w)")
 _LETTERS, _AND = re.compile(r"[^\W\d_]+"), ("and", "und", "et")

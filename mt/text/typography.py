@@ -157,8 +157,7 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = translation.replace(", ", " ; " if primary_language(language) == "fr" else "; ")
     if ";" in translation and primary_language(language) == "fr":
         translation = _TIGHT_SEMICOLON.sub(r"\1 ;", translation)
-    for spaced in ("( ", "[ "):
-        translation = translation.replace(spaced, spaced[0]) if spaced not in source else translation
+    translation = translation if "( " in source or "[ " in source else re.sub(r"(?<=[(\[]) ", "", translation)
     runs = _MARKS.findall(source)
     translation = translation.replace("? !", "?!") if "?!" in runs else translation
     if max(map(len, runs), default=1) > 1 and len(_MARKS.findall(translation)) == len(runs):

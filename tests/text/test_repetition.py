@@ -61,7 +61,7 @@ def test_a_short_or_unlikely_translation_is_incomplete(width: int, score: float,
         ("no, no", "nein nein"),  # twice in the source
         ("", "die, die die Lehrer, er sieht sie sie sehen, Titan an der Mann, ein neuer Mann"),
         ("", "was gesagt wird, wird 12 12 Mal, x.x {name} {name}"),
-        ("a number NA1", "mit einer NA1⟨-NA1⟩, 5-5, A4-A6"),  # a code
+        ("a number NA1", "mit einer NA1⟨-NA1⟩, 5-5, A4-A6, halbe-halbe"),  # a code
     ],
 )
 def test_doubled_words(source: str, target: str) -> None:

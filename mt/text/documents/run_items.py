@@ -13,8 +13,8 @@ from typing import Any
 
 from lxml import etree
 
-from mt.text.markup.inline import InlineItem, InlineKind, StandsForWord, partners, split_whitespace
-from mt.text.markup.notes import INDEX, SYMBOL, is_note_mark
+from mt.text.markup.inline import InlineItem, InlineKind, StandsForWord, partners, split_whitespace, symbol_before
+from mt.text.markup.notes import is_note_mark
 from mt.text.word_tables import read_words
 
 Element = Any  # of lxml, which has no types
@@ -169,15 +169,13 @@ class RunReader:
         """Return the items, with a KEPT item in place of each symbol with an index of letters below the line."""
         found: list[Item] = []
         for item in items:
-            is_index = item.kind is InlineKind.TEXT and INDEX.fullmatch(item.text) and self._level(item) < 0
-            symbol = SYMBOL.search(found[-1].text) if is_index and found[-1:] else None
-            if symbol is None or found[-1].kind is not InlineKind.TEXT or self._level(found[-1]):
-                found.append(item)
-                continue
-            base = found.pop()
-            found += (replace(base, text=part) for part in split_whitespace(base.text[: symbol.start()]) if part)
-            parts = (RunText(self._properties(base), symbol[0]), RunText(self._properties(item), item.text))
-            found.append(InlineItem(InlineKind.KEPT, parts, symbol[0] + item.text))
+            is_low = found and item.kind is InlineKind.TEXT and self._level(item) < 0
+            if is_low and (symbol := symbol_before(found[-1], item.text)):
+                base = found.pop()
+                found += (replace(base, text=part) for part in split_whitespace(base.text[: symbol.start()]) if part)
+                parts = (RunText(self._properties(base), symbol[0]), RunText(self._properties(item), item.text))
+                item = InlineItem(InlineKind.KEPT, parts, symbol[0] + item.text)
+            found.append(item)
         return found
 
     def _with_notes(self, items: Sequence[Item]) -> Iterator[Item]:

@@ -21,6 +21,7 @@ _SPACES = re.compile(r"[ \t\n\f\r]+")
 _GLUED = re.compile(r"\A([,;:!?)])(?=[^\W\d_]{2})")  # after a tag, as in `<b>Size</b>:big`
 _BRACKET = re.compile(r"(?<=[^\W\d_]{3})(?=[\[(]\Z)")  # before a tag, as in `dog(<i>old</i>)`
 _NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # an empty element directly after it is not a word
+_SYMBOL, _INDEX = re.compile(r"(?<![^\W_])[^\W\d_]{1,2}\Z"), re.compile(r"[^\W\d_][\w,]{0,11}")
 _REVISED = frozenset({"del", "ins", "s", "strike", "u"})  # elements around deleted and inserted words
 END_MARK = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _NO_WORD_BEFORE = re.compile(r"""[\w(\[{¿¡«„“‘]|"\w|'(?!s\b)\w""", re.IGNORECASE)  # nor one directly before it
@@ -158,6 +159,11 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
         built = _Builder[PartType](decode, collapse, ordered).build(merged)
         built = None if built.segment.text in VALUES else built
     return InlineText(items[:begin], inner, items[end:], built)
+
+
+def symbol_before(item: InlineItem[PartType], index: str) -> re.Match[str] | None:
+    """Return the symbol at the end of a text before an index of letters, which a model would read as one word."""
+    return _SYMBOL.search(item.text) if item.kind is InlineKind.TEXT and _INDEX.fullmatch(index) else None
 
 
 def decode_nothing(text: str) -> Iterator[tuple[str, str | None]]:

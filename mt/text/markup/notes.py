@@ -18,8 +18,6 @@ _RAISED = re.compile(r"(?:^|\s)sup(?:er(?:script)?)?(?:$|\s)|vertical-align:\s*s
 MAX_TOKENS = 16  # maximum number of tokens in a mark
 _MAX_WORD = 50  # number of characters before a mark that are examined
 _LONG_WORD = re.compile(r"""(?:[^\W\d_]{3}|\w{2}[.,;:!?])[.,;:!?"'”’»)\]]*$""")
-SYMBOL, INDEX = re.compile(r"(?<![^\W_])[^\W\d_]{1,2}\Z"), re.compile(r"[^\W\d_][\w,]{0,11}")
-"""A symbol at the end of a text, and an index of letters below the line behind it: T<sub>max</sub>."""
 _NUMERAL = re.compile(r"(?<!\w)[IVXLCDM]+$")  # before the ending of an ordinal number, as in XVI<sup>e</sup>
 
 

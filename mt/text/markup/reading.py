@@ -17,10 +17,11 @@ from mt.text.markup.inline import (
     decode_nothing,
     read_inline,
     split_whitespace,
+    symbol_before,
 )
 from mt.text.markup.marks import Part, Render, Segment, render_parts, text_of
 from mt.text.markup.messages import split_items
-from mt.text.markup.notes import INDEX, MAX_TOKENS, NOTE_NAMES, SYMBOL, is_note_element, is_remark
+from mt.text.markup.notes import MAX_TOKENS, NOTE_NAMES, is_note_element, is_remark
 from mt.text.markup.rendering import Renderer
 from mt.text.markup.sections import is_html, read_section, with_inline_sections
 from mt.text.markup.tokens import Token, TokenKind, decode, decode_pieces, html_tokens, references
@@ -105,9 +106,7 @@ class TokenReader:
         elif elements.block[number]:
             self._flush()
             self.parts += self._tag(number)
-        elif (token.name == "sub" and self._keep_symbol(number)) or (
-            self._is_note(number) and self._keep_element(number)
-        ):
+        elif self._keep_symbol(number) or (self._is_note(number) and self._keep_element(number)):
             return elements.end[number]
         elif (section := read_section(number, elements)) is not None:
             self._embed(*section)
@@ -153,26 +152,17 @@ class TokenReader:
         return True
 
     def _keep_symbol(self, number: int) -> bool:
-        """Append a symbol with the index that begins at `number` as one item that is not translated. Return True.
-
-        Return False, without appending an item, if the element is no index of letters after one or two letters, as in
-        `T<sub>max</sub>` or `<i>T</i><sub>max</sub>`. A model would read both as one word, or a short index as a word.
-        """
-        inside = self.tokens[number : min(self.elements.end[number], number + 4)]
-        if len(inside) != 3 or not INDEX.fullmatch(inside[1].source) or not self.items:
+        """Append an index of letters and the symbol before it, as in `<i>T</i><sub>max</sub>`, as one KEPT item."""
+        inside = [token.source for token in self.tokens[number : min(self.elements.end[number], number + 4)]]
+        before = self.items[-3:] if self.items and self.items[-1].kind is InlineKind.CLOSE else self.items[-1:]
+        is_index = self.tokens[number].name == "sub" and len(inside) == 3
+        symbol = symbol_before(before[len(before) // 2], inside[1]) if before and is_index else None
+        if symbol is None or (len(before) > 1 and (symbol.start() or before[0].key != before[-1].key)):
             return False
-        width = 3 if self.items[-1].kind is InlineKind.CLOSE and len(self.items) > 2 else 1
-        base = self.items[-1 - width // 2]
-        symbol = SYMBOL.search(base.text) if base.kind is InlineKind.TEXT else None
-        if symbol is None or (width > 1 and (symbol.start() or self.items[-1].key != self.items[-3].key)):
-            return False
-        parts: list[Part] = [symbol[0]]
-        if width > 1:
-            parts = [*self.items[-3].parts, symbol[0], *self.items[-1].parts]
-        del self.items[-width:]
-        self._append_text(base.text[: symbol.start()])
-        parts += [part.source for part in inside]
-        self.items.append(InlineItem(InlineKind.KEPT, tuple(parts), symbol[0] + inside[1].source))
+        del self.items[-len(before) :]
+        self._append_text(symbol.string[: symbol.start()])
+        around = [*before[0].parts, symbol[0], *before[-1].parts] if len(before) > 1 else [symbol[0]]
+        self.items.append(InlineItem(InlineKind.KEPT, (*around, *inside), symbol[0] + inside[1]))
         return True
 
     def _is_note(self, number: int) -> bool:

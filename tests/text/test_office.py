@@ -53,6 +53,8 @@ def test_a_text_that_a_formula_a_list_or_a_filter_names_stays(sheet: str) -> Non
     assert "FIRST LINE" in translated["xl/sharedStrings.xml"] and sheet in translated[name]
 
 
+RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
+IMAGE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/image"
 STRICT = re.compile(r"http://schemas\.openxmlformats\.org/(\w+)/2006/(\w+)")
 PARAGRAPH = "<w:p>" + run("A ") + inside("ins", run("big ")) + field("PAGE", run("7")) + "</w:p>"
 FILES = {
@@ -104,6 +106,15 @@ def test_parts_are_found_by_their_content(name: str, change: Callable[[dict[str,
     translated = capitals(name, changed)
     written = "".join(translated.values())
     assert [text for text in expected if not set(text.upper().split()) <= set(re.split(r"[<>\s]", written))] == []
+
+
+@pytest.mark.parametrize("target", ["NULL", "../gone/picture.png", "http://[bad", "mailto:a@b;c d@e", ""])
+@pytest.mark.parametrize("mode", ["Internal", "External"])
+def test_relationships_that_lead_nowhere_are_ignored(target: str, mode: str) -> None:
+    relation = f'<Relationship Id="rId99" Type="{IMAGE}" Target="{target}" TargetMode="{mode}"/>'
+    relations = {"word/_rels/document.xml.rels": f'<Relationships xmlns="{RELATIONS}">{relation}</Relationships>'}
+    translated = capitals("a.docx", FILES["a.docx"] | relations)
+    assert translated["word/document.xml"] == capitals("a.docx", FILES["a.docx"])["word/document.xml"]
 
 
 def test_other_prefixes_of_namespaces_and_utf16() -> None:

@@ -17,6 +17,7 @@ from scripts.attack.target import Response, ServiceProcess, form, running, sente
 
 LONG = " ".join(f"The dog sees the cat and the man {number}." for number in range(2500))[:99_000]
 TEXTS = [sentence(number) for number in range(1000)]
+SHORT = [f"Go {number}! {'Go! ' * 22}" for number in range(990)]
 XML = "<a>dog</a> " * 80
 Attack = Callable[[ServiceProcess], object]
 
@@ -146,6 +147,7 @@ ATTACKS: dict[str, Attack] = {
         LONG[:20_000], {"alternatives": 10, "segments": True, "alignment": True}, timeout=120
     ),
     "texts": lambda target: target.translate(TEXTS, {"quality": True, "untranslated": True}, timeout=120),
+    "short sentences": lambda target: target.translate(SHORT, {"segments": True}, timeout=120),
     "cached texts": lambda target: [target.translate(TEXTS, timeout=120) for _ in range(2)],
     "detection": lambda target: [
         target.translate(TEXTS, {"source": "auto"}, timeout=120),

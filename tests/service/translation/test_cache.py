@@ -14,7 +14,7 @@ from mt.pipeline.results import AttentionMap, SentenceTranslation
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
 from service.settings import Settings
-from service.translation.cache import MAX_DETACHED, MAX_SENTENCES, TranslationCache, keys_of
+from service.translation.cache import MAX_DETACHED, MAX_SENTENCES, SLICE, TranslationCache, keys_of
 from service.translation.jobs import Answer
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
@@ -155,3 +155,24 @@ async def test_long_texts_and_attention_maps_are_not_cached(sentences: int, atte
     for _ in range(2):
         await cache.get("a", [b"1"], work)
     assert cache.hits == (sentences == MAX_SENTENCES)
+
+
+async def test_results_with_many_sentences_are_cached_in_slices() -> None:
+    sizes: list[int] = []
+    sentence = SentenceTranslation("a", (), (0, 1), (0, 1))
+
+    async def work(keys: Sequence[bytes]) -> list[Answer]:
+        return [Answer("a", "en", sentences=(sentence,) * (SLICE // 2)) for _ in keys]
+
+    def size(key: bytes, answer: Answer) -> int:
+        sizes.append(len(answer.sentences))
+        return 1
+
+    cache, keys = TranslationCache(100, size), [bytes([number]) for number in range(20)]
+    await cache.get("a", keys, work)
+    assert len(sizes) < len(keys)
+    while (seen := len(sizes)) < len(keys):
+        await asyncio.sleep(0)
+        assert sum(sizes[seen:]) <= SLICE
+    await cache.get("a", keys, work)
+    assert cache.hits == len(keys)

@@ -40,6 +40,10 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("de-en", "Das Massaker von Adana ereignete sich im April.", r"(?!.*Adana.*Adana).*Adana.*"),
         ("en-de", "A 2,000-year-old coin was found.", ".*2.000-jährige.*"),
         ("en-de", "He sold 3 books at 5 dollars each.", ".* 3 Bücher .*5 Dollar.*"),  # 5 replaced Bücher
+        # places, of which the model dropped the preposition before the name of a person
+        ("en-de", "I'm taking the train to %s.", r".* nach %s\."),
+        ("en-de", "Welcome to {name}!", "Willkommen in {name}!"),
+        ("fr-en", "J'habite à {name}.", r"I live in {name}\."),
         # amounts
         ("en-de", "Can I borrow $30?", r"Kann ich 30 Dollar ausleihen\?"),
         ("en-de", "Lunch costs $12 and dinner $30.", r".* 12 \$ .* 30 \$\."),  # the model writes 12 and 30 Dollar

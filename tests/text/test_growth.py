@@ -26,7 +26,7 @@ from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers, write_dates
 from mt.text.numerals import count_lost_values
 from mt.text.quotations import lost_quotations, whole_quotation
-from mt.text.schedules import lost_ranges, mend_ranges, translate_line
+from mt.text.schedules import lost_ranges, mend_ranges
 from mt.text.span_patterns import PLACEHOLDER
 from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
 from mt.text.terms import Terms
@@ -174,7 +174,6 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     ),
     (lambda text: mend_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
     (lambda text: lost_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
-    (lambda text: translate_line(text, ("en", "de")), 50, ["Mon, ", "Mon 1-", "Mon 8 h "]),
     (lambda text: split_list(text, ("en", "de")), 2000, ["a, ", "a and ", "a b, or "]),
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),

@@ -189,7 +189,6 @@ CASES: dict[str, list[str]] = {
     ],
     "a quotation without marks": ['see "big" men → sieh „groß“ Mann', 'see "big" men → sieh groß Mann', "big → groß"],
     "a label without marks": ['see "Big" men → sieh Groß Mann', 'see "Big" men → sieh Groß Mann', "Big → Groß"],
-    "an amount of something": ["2 cups of milk → 2 Tassen Milch", "milk → Milch"],
     "dots": ["see men… → sieh Mann…", "see men... → sieh Mann..."],
     "a dropped tail is found in halves": [
         f"{TAIL} → wenn die Sonne tief steht, gehen alle zum Fluss",

@@ -18,7 +18,6 @@ from mt.text.documents.pdf import WordWriter
 from mt.text.documents.pdf_layout import Block, BlockKind
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags, read_marks
-from mt.text.measures import read_measure
 from mt.text.members import split_list
 from mt.text.names import lost_names, write_names
 from mt.text.negation import mend_prohibitions
@@ -175,7 +174,6 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (lambda text: mend_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
     (lambda text: lost_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
     (lambda text: split_list(text, ("en", "de")), 2000, ["a, ", "a and ", "a b, or "]),
-    (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
     (partial(write_dates, languages=("de", "en")), 1000, ["1.2.2024 ", "2024 ", "1.2"]),

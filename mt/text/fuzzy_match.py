@@ -112,37 +112,16 @@ def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
     for (begin, stop), written in edits:
         if begin < end:
             return None
-        written = _without_repetition(match.target[:begin], written, match.target[stop:])
         before = text + match.target[end:begin]
         if _join(before, written) or _join(before + written, match.target[stop:]):
             return None  # the links cut a word in two, or replace a punctuation mark by a word
         text, end = before + written, stop
-    text += match.target[end:]
-    return None if _stutters(text) and not _stutters(match.target) and not _stutters(plain.target) else text
+    return text + match.target[end:]
 
 
 def _join(before: str, after: str) -> bool:
     """Return whether the last word of `before` and the first word of `after` would become one word."""
     return _LETTERS.fullmatch(before[-1:] + after[:1]) is not None
-
-
-def _stutters(text: str) -> bool:
-    """Return whether a sequence of one to three words occurs twice in a row, as in `of the of the`."""
-    listed = [word for word in words(text.casefold()) if word.isalnum()]
-    return any(
-        listed[place : place + size] == listed[place + size : place + 2 * size]
-        for size in (1, 2, 3)
-        for place in range(len(listed) - 2 * size + 1)
-    )
-
-
-def _without_repetition(before: str, written: str, after: str) -> str:
-    """Remove the first word of `written` if `before` ends with it, and the last word if `after` begins with it."""
-    first, *rest = written.split(" ", 1)
-    if rest and before.split()[-1:] == [first]:
-        written = rest[0]
-    *rest, last = written.rsplit(" ", 1)
-    return rest[0] if rest and after.split()[:1] == [last] else written
 
 
 def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | None]:

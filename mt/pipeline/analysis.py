@@ -41,9 +41,6 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
     untranslated = [(match.begin, match.end) for match in matches if match.translation is None]
     analysis = SentenceAnalysis(matches, (*kept, *untranslated))
     unknown = symbols.unknown_words(sentence, context.tokenizer.characters)
-    if signs := symbols.unknown_signs(sentence, context.tokenizer.characters):
-        spans = protect.find_spans(sentence)
-        unknown += (one for one in signs if not any(span.begin <= one[0] < span.end for span in spans))
     if not unknown:
         return analysis
     outside = (word for word in unknown if not any(a < word[1] and b > word[0] for a, b in analysis.terms))

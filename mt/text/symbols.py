@@ -81,21 +81,6 @@ def unknown_words(sentence: str, known: Set[str]) -> list[Range]:
     return ranges
 
 
-def unknown_signs(sentence: str, known: Set[str]) -> list[Range]:
-    """Return the ranges of the signs, such as ‖ and Ⓐ, that `known` lacks: models write others. None is beside letters.
-
-    Those between two numbers are left out, as in 5 ± 1.
-    """
-    if sentence.isascii() or known >= (signs := {sign for sign in sentence if not (sign.isascii() or sign.isalpha())}):
-        return []
-    unknown = "".join(map(re.escape, filter(str.isprintable, signs - known)))
-    return (
-        [match.span() for match in re.finditer(rf"(?<![^\W\d_])(?<!\d )[{unknown}](?![^\W\d_])", sentence)]
-        if unknown
-        else []
-    )
-
-
 def damaged_words(sentence: str, translation: str, known: Set[str], language: str) -> list[Range]:
     """Return the ranges of the words with unknown letters (`unknown_words`) that the translation lacks.
 

@@ -27,7 +27,7 @@ from mt.text.numerals import count_lost_values
 from mt.text.quotations import lost_quotations, whole_quotation
 from mt.text.schedules import lost_ranges, mend_ranges
 from mt.text.span_patterns import PLACEHOLDER
-from mt.text.symbols import lost_symbols, unknown_signs, unknown_words
+from mt.text.symbols import lost_symbols, unknown_words
 from mt.text.terms import Terms
 from mt.text.typography import mend_marks, restore_no_break_spaces
 from scripts.attack.payloads import SIZED_DOCUMENTS
@@ -162,7 +162,6 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(protect.list_marker_length, language="en"), 5000, ["- - - -", "-Wi", "-A=", "--a, ", "[@a.", "1.1."]),
     (lambda text: restoration.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x ", '{0}⋯"⋯ x']),
     (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
-    (partial(unknown_signs, known=frozenset("a")), 5000, ["‖ ", "1 ‖"]),
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
     (partial(lost_names, translation=""), 2000, ["Mary ", "Mary, ", "Our LLC. A & "]),
     (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),

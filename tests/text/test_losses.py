@@ -12,7 +12,7 @@ from mt.text.places import lost_places
 from mt.text.protect import find_spans, has_doubled_numbers, lost_spans
 from mt.text.quotations import copied_quotations, lost_quotations
 from mt.text.schedules import lost_dates, lost_days, lost_ranges
-from mt.text.symbols import damaged_words, lost_symbols, unknown_signs, unknown_words
+from mt.text.symbols import damaged_words, lost_symbols, unknown_words
 from mt.text.titles import lost_titled_names
 
 FAMILY = "👩‍👩‍👧"
@@ -27,7 +27,6 @@ LOST: dict[str, Callable[[str, str, tuple[str, str]], Sequence[Range]]] = {
     "days": lambda *texts: [(0, len(texts[0]))] if lost_days(*texts) else [],
     "symbols": lambda source, translation, _: lost_symbols(source, translation),
     "unknown words": lambda source, _, __: unknown_words(source, KNOWN),
-    "unknown signs": lambda source, _, __: unknown_signs(source, KNOWN),
     "damaged words": lambda source, translation, languages: damaged_words(source, translation, KNOWN, languages[0]),
     "quotations": lambda source, translation, _: lost_quotations(source, translation),
     "spans": lambda source, translation, _: [
@@ -176,7 +175,6 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "naïve – “café” 5 €", ""),
         ("", "a ⟨d\ufffdg⟩ \ufffd here", ""),
     ],
-    "unknown signs": [("", "Press ⟨Ⓑ⟩ and ⟨①⟩. He ⟨‖⟩ she.", ""), ("", "m² and 5 ± 1, naïve, ⟨±⟩ 1", "")],
     "damaged words": [
         ("", "The ⟨dọg⟩ sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo."),
         ("", "une coïncidence", "a coincidence"),  # a word that the model knows

@@ -38,6 +38,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨{total}€⟩, ⟨€{total}⟩, ⟨€$t(key)⟩, ⟨§{n}⟩ ⟨US${n}⟩; ⟨{n}⟩% ⟨{n}⟩ °C l'⟨{a}⟩ ⟨{a}⟩'s",
         "⟨user{id}@example.com⟩ ⟨a+{id}@b.org⟩ ⟨{first}.{last}@b.org⟩ ⟨v{version}⟩ ⟨v%s⟩ ⟨report_{date}.pdf⟩",
         "⟨/users/{id}/posts⟩ ⟨{host}.b.org⟩ ⟨{host}:{port}⟩ ⟨{w}x{h}⟩ Name:⟨{name}⟩. ⟨<{a}>⟩ ⟨{a}⟩, ⟨{b}⟩",
+        "Press ⟨{ and }⟩ to open the ⟨{ menu }⟩.",
         "⟨{1}⟩Save⟨{2}⟩ ⟨{1>⟩the file⟨<1}⟩ ⟨%s⟩Click here⟨%s⟩ ⟨%1$s⟩more⟨%2$s⟩",
         "⟨file{n}.txt⟩ ⟨{n}x⟩ ⟨%snap%⟩ ⟨%name%s⟩ ⟨%ss⟩",
         "the regex ⟨^[a-z]+$⟩ or ⟨^\\d{3}$⟩ for ⟨^a⟩ costs ⟨$5⟩",

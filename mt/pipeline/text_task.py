@@ -344,8 +344,7 @@ class TextPlanner(SentenceTranslator):
 
     def _is_untranslatable(self, text: str, kept: Sequence[Range]) -> bool:
         normalised = self.context.normaliser.normalise(text, kept)
-        is_menu = "_" in text and self.context.known_translation(text) is not None  # _Open
-        return not (is_menu or is_english_time(text, self.context.source)) and is_untranslatable(
+        return not is_english_time(text, self.context.source) and is_untranslatable(
             normalised.text, [normalised.normalised_range(*place) for place in kept]
         )
 

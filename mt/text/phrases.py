@@ -23,7 +23,7 @@ _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 _AND = re.compile(r" (?:and|et|und) ")
 _IN_BRACKETS = re.compile(r"(?<= )[(\[](?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=(?P<number> \d+)\)|[)\]]| \d)")
-_ACCELERATOR = re.compile(r"&(?=[^\W\d_])|\A_(?=[A-Z])|(?<= )_(?=[^\W\d_])|(?<=\A[A-Z])_(?=[a-z])")  # &Open, E_xit
+_ACCELERATOR = re.compile(r"&(?=[^\W\d_])")
 _COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
 
@@ -70,10 +70,10 @@ class Phrases:
     def _translate_phrase(self, text: str, source: str, target: str, is_within: bool = False) -> str | None:
         if len(text) > MOST_CHARACTERS:
             return None
-        if ("&" in text or "_" in text) and len(accelerators := _ACCELERATOR.findall(text)) == 1:
+        if "&" in text and len(_ACCELERATOR.findall(text)) == 1:  # Save &as
             item = _ACCELERATOR.sub("", text)
             inner = self._translate_phrase(item.removesuffix("...") + "...", source, target)  # as a command
-            return inner and accelerators[0] + (inner if item.endswith("...") else inner[:-3])
+            return inner and "&" + (inner if item.endswith("...") else inner[:-3])
         language, name = primary_language(source), ""
         row = self._rows.get((language, _key(text)))
         if (not row or _ANY_NAME.search(row[language])) and (name := titles.last_name(_MARKS.sub("", text), source)):

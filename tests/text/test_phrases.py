@@ -28,13 +28,7 @@ ROWS = (
     [
         *(("en-de", "Paid", "Bezahlt"), ("en-de", "paid", "bezahlt"), ("en-fr", "PAID!", "PAYÉ !")),
         *(("en-de", "Open...", "Öffnen..."), ("en-de", "Open!", "Offen!"), ("en-de", "&Open...", "&Öffnen...")),
-        *(
-            ("en-de", "_Paid", "_Bezahlt"),
-            ("en-de", "_Open", "_Öffnen"),
-            ("en-de", "P_aid", "_Bezahlt"),
-            ("en-de", "_paid", None),
-        ),
-        *(("en-de", "Terms _and Conditions", "_AGB"), ("en-de", "P&aid", "&Bezahlt"), ("en-de", "p_aid", None)),
+        *(("en-de", "P&aid", "&Bezahlt"), ("en-de", "&Open", "&Öffnen"), ("en-de", "Terms &and Conditions", "&AGB")),
         *(("en-de", "Terms & Conditions", "AGB"), ("fr-en", "à :", None), ("en-de", "& more", None)),
         *(("de-en", "Frist:", "Deadline:"), ("en-de", "deadline", "Frist"), ("en-GB-de-CH", "Deadline …", "Frist…")),
         *(("en-de", "Dear Sir or Madam", "Sehr geehrte Damen und Herren"), ("fr-de", "Date Limite :", "Frist:")),

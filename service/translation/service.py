@@ -352,7 +352,8 @@ class TranslationService:
                 count += len(ready)
                 yield ready
             (answer,) = await task
-            yield reports_of(answer)[count:]  # those of an answer from the cache
+            if count < len(answer.sentences):  # an answer from the cache, or from the computation of another call
+                yield (await self.threads.run(job.caller, len(text.text), partial(reports_of, answer)))[count:]
             yield answer
         finally:
             task.cancel()

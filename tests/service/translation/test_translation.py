@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mt.pipeline.results import SentenceReport
 from mt.text.terms import Terms
 from service.errors import DeadlineExceeded, Overloaded, UnsupportedLanguage
+from service.translation import service
+from service.translation.answers import reports_of
 from service.translation.cache import keys_of
 from service.translation.jobs import Answer, Format, Job, StreamedSentence
 from service.translation.service import TranslationService
@@ -308,6 +311,23 @@ async def test_others_are_served_between_sentences_that_arrive_together() -> Non
         sent += 1
         assert sent - len(served) <= 2
     assert sent == 41
+
+
+async def test_a_long_answer_is_divided_in_a_thread_and_only_if_it_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """24,000 sentences took the event loop 40 ms, after all of them had been sent."""
+    threads: list[int] = []
+
+    def reports(answer: Answer) -> list[SentenceReport]:
+        threads.append(threading.get_ident())
+        return reports_of(answer)
+
+    monkeypatch.setattr(service, "reports_of", reports)
+    translations = over(WordModels(), cache=1_000_000)
+    asked = job(" ".join(f"Sentence number {n}." for n in range(200)))
+    first = await streamed(translations, asked)
+    assert not threads
+    assert (await streamed(translations, asked)) == first and len(first[0]) == 200
+    assert len(threads) == 1 and threads[0] != threading.get_ident()
 
 
 async def test_a_stream_is_refused_at_its_beginning_or_not_at_all() -> None:

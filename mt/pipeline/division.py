@@ -1,13 +1,12 @@
-"""Division of a sentence at its marks, phrases and protected spans, whose parts are translated apart."""
+"""Division of a sentence at its marks and phrases, whose parts are translated apart."""
 
 import re
 from collections.abc import Sequence
 
 from mt.languages import primary_language
-from mt.pipeline.analysis import has_text
 from mt.pipeline.variants import SentenceContext
-from mt.text import names, protect, titles
-from mt.text.alignment import Range, ranges_between
+from mt.text import names, titles
+from mt.text.alignment import Range
 from mt.text.phrases import MOST_CHARACTERS
 from mt.text.quotations import whole_quotation
 from mt.text.schedules import has_names
@@ -83,18 +82,3 @@ def _is_noun(product: re.Match[str], context: SentenceContext) -> bool:
     german = context.phrases.translate(product["name"].lower(), context.source, "de") if context.phrases else None
     is_month = len(product["name"]) <= _LONGEST_SHORT or has_names(product["name"], context.source)
     return not product["number"] or (german is not None and german[0].isupper() and not is_month)
-
-
-def divide_at_spans(sentence: str, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the protected spans of a sentence and the texts between them; [] if it has no spans or no other words."""
-    spans = [(span.begin, span.end) for span in protect.find_spans(sentence, kept)]
-    places = sorted(
-        [*((place, True) for place in spans), *((place, False) for place in ranges_between(spans, len(sentence)))]
-    )
-    parts = []
-    for (begin, end), is_span in places:
-        text = sentence[begin:end]
-        words = text.strip() if not is_span and has_text(text) else ""
-        before, _, after = text.partition(words) if words else (text, "", "")
-        parts += [TextPart(one, one is not words) for one in (before, words, after) if one]
-    return parts if spans and not all(part.kept for part in parts) else []

@@ -8,7 +8,7 @@ from itertools import chain
 
 from mt.errors import RequestError
 from mt.pipeline.analysis import analyse, has_text, keep_source
-from mt.pipeline.division import divide_at_mark, divide_at_phrase, divide_at_spans
+from mt.pipeline.division import divide_at_mark, divide_at_phrase
 from mt.pipeline.driver import DecodeCall, gather
 from mt.pipeline.repairs import (
     decode_otherwise,
@@ -92,8 +92,7 @@ async def translate_sentence(
     any_case = bool(lowered) or (len(variants) > 1 and not is_label)
     alternatives = await _translate_variants(variants, any_case, context)
     if alternatives is None:
-        around = divide_at_spans(sentence, kept)
-        return await _translate_parts(around, context, kept) if around else (keep_source(sentence, analysis.matches),)
+        return (keep_source(sentence, analysis.matches),)
     languages = context.source, context.target
     fixed = [(sentence[one.begin : one.end], one.translation or "") for one in analysis.matches if one.translation]
     fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)

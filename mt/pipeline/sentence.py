@@ -1,6 +1,5 @@
 """Translation of one sentence by a coroutine that awaits searches and repairs their results."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -57,7 +56,6 @@ LEAST_COMPLETE, LEAST_COMPLETE_LIST = 0.55, 0.7
 """Least completeness (mt.text.repetition) of a translation without omitted words, and of one of a list."""
 LEAST_GAIN = 0.05  # of completeness by which a translation in parts must be better
 LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models rarely omit any; the check takes time
-_STRUCK = re.compile(r"~~(?=\S)([^~\n]{1,100})(?<=\S)~~")
 
 
 async def translate_sentence(
@@ -117,10 +115,6 @@ async def translate_sentence(
 
     pairs = zip(alternatives, twice, strict=True)
     alternatives = tuple(with_text(one, finished(one.text, repeated)) for one, repeated in pairs)
-    for struck in _STRUCK.findall(sentence) if "~~" in sentence and not kept else ():  # the model copies it
-        words = (await translate_sentence(struck, context))[0].text
-        words = casing.as_clause(words, struck, context.target, False, context.is_common)
-        alternatives = tuple(with_text(one, one.text.replace(f"~~{struck}~~", f"~~{words}~~")) for one in alternatives)
     if not context.options.sample and has_quotes(sentence):
         alternatives = await _mend_quotations(sentence, alternatives, context, kept)
     return (

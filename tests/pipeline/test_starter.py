@@ -164,7 +164,8 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "Fig. 1: Wooden table", "Abbildung 1: Holztisch"),
         ("en-de", "{a, plural, one {# old dog} other {# old dogs}}", ".* one {# alte.*} other {# alte.*}}"),
         ("en-fr", "I don&#39;t know.", r"Je ne sais pas\."),
-        ("en-de", "A ~~red car~~", ".*~~[^~]*Auto~~"),
+        ("en-de", "A ~~red car~~", "Ein ~~rotes Auto~~"),
+        ("en-fr", "The ~~old~~ new house is big.", "La ~~vieille~~ nouvelle maison est grande[.]"),
         # units
         ("de-en", "Ein Tank mit 1,8 l", ".* 1.8 l"),
         # tags at the translation of their words, which the attention of both layers finds

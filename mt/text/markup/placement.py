@@ -331,7 +331,15 @@ class _Placement:
             return None
         kinds = self.units.kinds(mark.begin, word.begin)
         at = self.units.farthest_punctuation(target_units[0], -1, kinds, allowed, allowed)
-        return self.units.right[at].begin
+        return self._between_spaces(mark.begin, self.units.right[at].begin)
+
+    def _between_spaces(self, source_place: int, place: int) -> int:
+        """Return `place` - 1 if `place` follows two spaces and the source has a space at `source_place`, else `place`.
+
+        So a picture between two spaces stays between two spaces.
+        """
+        spaced = self.units.source[source_place : source_place + 1].isspace()
+        return place - 1 if spaced and place > 1 and self.units.target[place - 2 : place].isspace() else place
 
     def _after(self, number: int, preceding: Sequence[int], followed: bool) -> int | None:
         """Return the target offset of an empty mark, after the translation of the source word before the mark.

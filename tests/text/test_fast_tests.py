@@ -14,7 +14,6 @@ from mt.text.word_tables import read_tables
 
 _SIGNS = [
     *"<>{}[]*@#&`~-:|%/'^$_(",
-    "BEGIN:VEVENT\n",
     "---\n",
     "```\n",
     "{%",

@@ -155,7 +155,6 @@ def test_marks_around_a_sentence(sentence: str, inner: str) -> None:
         "{n, plural, other {⟨Go.⟩ ⟨See.⟩}}",
         "⟨Go.⟩ ⟨{n, plural, one {# dog} other {# dogs}} of {x}.⟩",
         "⟨Use {a, plural, one { here⟩",
-        "BEGIN:VEVENT\nUID:a b\nSUMMARY:⟨It is.⟩\nDESCRIPTION;X=y:⟨It is⟩\n  ⟨so.⟩\nEND:VEVENT\n⟨The BEGIN:V of⟩",
         '---\ntitle: "⟨My dog⟩"\ntags: [a b]\n---\n⟨It is⟩\n---\n⟨title: a⟩\n---',
         "---\n⟨It is⟩\n---",
         "{# A note #}⟨It is {{ '<b>' }} so.⟩",

@@ -49,7 +49,7 @@ _BEFORE_NOTE = 100  # number of characters before the mark of a note that are ex
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
 _EMPTY_END = re.compile(r"""["'\s]/(?:>|&gt;)\Z""")
-_MAY_BE_CODE = re.compile(r"[<{\[*@#&`~]|BEGIN:V|\A---")  # a fast test: without it, a text has no tags and no code
+_MAY_BE_CODE = re.compile(r"[<{\[*@#&`~]|\A---")  # a fast test: without it, a text has no tags and no code
 EMPHASIS = "**"  # the mark that models know best
 STATEMENT = "{%"  # the name of a statement of a template or message
 _DIALECT = Dialect(xml=False, words=True)
@@ -273,23 +273,14 @@ def _message_syntax(text: str) -> Iterator[TemplateCode | None]:
 
 
 def _metadata_syntax(text: str) -> Iterator[TemplateCode]:
-    """Yield what is around the values of calendars and of the metadata before Markdown as statements."""
-    stop, endless = 0, set[str]()  # kinds of calendars without an end
-    for block in _METADATA.finditer(text) if "BEGIN:V" in text or text.startswith("---") else ():
-        end, kind = block.start(), block["kind"]
-        if end < stop or kind in endless:
-            continue
-        last = f"\nEND:V{kind}"
-        found = text.find(last, block.end() - 1) if kind else 0
-        if found < 0:
-            endless.add(kind)
-            continue
-        stop = found + len(last) if kind else block.end()
-        for value in _VALUE.finditer(text, end, stop):
-            begin, after = value.span(value.lastindex or 0)
+    """Yield what is around the values of the metadata before Markdown as statements."""
+    if block := _METADATA.match(text) if text.startswith("---") else None:
+        end = 0
+        for value in _VALUE.finditer(text, 0, block.end()):
+            begin, after = value.span(1)
             yield TemplateCode(end, begin, statement=True)
-            end = after if kind else begin + len(text[begin:after].rstrip(" \t\"'"))
-        yield TemplateCode(end, stop, statement=True)
+            end = begin + len(text[begin:after].rstrip(" \t\"'"))
+        yield TemplateCode(end, block.end(), statement=True)
 
 
 def split_marked_text(text: str, language: str) -> Iterator[TextPart]:

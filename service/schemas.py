@@ -305,7 +305,9 @@ class TargetResponse(BaseModel):
 
         return cls(
             translatedText=values(lambda answer: answer.text),
-            detectedLanguage=values(_detected_language) if request.source == AUTO else None,
+            detectedLanguage=values(lambda answer: answer.detected and DetectedLanguage.of(answer.detected))
+            if request.source == AUTO
+            else None,
             alternatives=values(lambda answer: list(answer.alternatives)) if request.alternatives else None,
             bridge=values(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
             quality=values(lambda answer: percent(answer.confidence)) if request.quality else None,
@@ -326,11 +328,6 @@ class TargetResponse(BaseModel):
 def _written_list(items: Sequence[Any]) -> str:
     written = (_written_list(one) if isinstance(one, list) else one.model_dump_json(exclude_none=True) for one in items)
     return f"[{','.join(written)}]"
-
-
-def _detected_language(answer: Answer) -> DetectedLanguage:
-    assert answer.detected is not None
-    return DetectedLanguage.of(answer.detected)
 
 
 class TranslateResponse(TargetResponse):

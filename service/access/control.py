@@ -102,15 +102,23 @@ class AccessControl:
 
     @asynccontextmanager
     async def charged(self, caller: Caller, characters: int) -> AsyncIterator[Charge]:
-        """Charge characters, and refund some of them at the end of the context (see Charge).
+        """Add characters to this month's usage of the caller's key, if it has one. Refund some of them at the end.
 
         The code within the context updates the charge.
 
         Raises: QuotaExceeded if too little of the key's quota is left. Nothing is charged in this case.
         """
-        charged_at = self._clock()
-        await self.charge(caller, characters)
-        charge = Charge()
+        charged_at, charge = self._clock(), Charge()
+        current_record().characters += characters
+        if caller.key is not None:
+            month, quota = month_of(charged_at), caller.key.quota
+            used = await self._ledger.used(caller.key.id, month)
+            if quota is not None and used + characters > quota:
+                raise QuotaExceeded(
+                    f"Quota exceeded: {used} of {quota} characters are used this month, "
+                    f"and the request has {characters}"
+                )
+            self._ledger.add(caller.key.id, month, characters)
         try:
             yield charge
         except BaseException:
@@ -118,23 +126,6 @@ class AccessControl:
             raise
         if charge.free:
             await self.refund(caller.id, charged_at, charge.free)
-
-    async def charge(self, caller: Caller, characters: int) -> None:
-        """Add characters to this month's usage of the caller's key. Do nothing if the caller has no key.
-
-        Raises:
-            QuotaExceeded: if too little of the key's quota is left. Nothing is charged in this case.
-        """
-        current_record().characters += characters
-        if caller.key is None:
-            return
-        month, quota = month_of(self._clock()), caller.key.quota
-        used = await self._ledger.used(caller.key.id, month)
-        if quota is not None and used + characters > quota:
-            raise QuotaExceeded(
-                f"Quota exceeded: {used} of {quota} characters are used this month, and the request has {characters}"
-            )
-        self._ledger.add(caller.key.id, month, characters)
 
     async def refund(self, caller: str, charged_at: float, characters: int) -> None:
         """Refund characters to `caller`, a `Caller.id`. This or an earlier process charged them at `charged_at`."""

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -129,7 +129,8 @@ class RequestLogMiddleware:
 
     def _ended(self, scope: Scope, status: int, seconds: float, record: RequestRecord) -> None:
         # The template, as a path may contain text. A body that was refused has not been routed.
-        route = getattr(scope.get("route") or route_of(scope), "path", None)
+        matching = (route for route in scope["app"].routes if route.matches(scope)[0] is Match.FULL)
+        route = getattr(scope.get("route") or next(matching, None), "path", None)
         self.metrics.count_request(route or "", scope["method"], status, seconds, record)
         if route in PROBES and status < 400:
             return
@@ -261,11 +262,6 @@ class RequestGateMiddleware:
             more = message.get("more_body", False)
         if size > limit:
             raise BodyTooLarge(f"Invalid request: the body exceeds the limit of {limit} bytes")
-
-
-def route_of(scope: Scope) -> BaseRoute | None:
-    """Return the route of a request, or None if no route matches."""
-    return next((route for route in scope["app"].routes if route.matches(scope)[0] is Match.FULL), None)
 
 
 def merge_slashes(scope: Scope) -> None:

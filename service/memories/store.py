@@ -300,7 +300,11 @@ def add_units(connection: sqlite3.Connection, id: str, units: Iterable[MemoryUni
         "UPDATE memories SET count = count + ?, bytes = bytes + ?, updated = ? WHERE number = ?",
         (len(added), size, time.time(), number),
     )
-    _check_limits(connection, memory := _read(connection, id), limits)
+    memory = _read(connection, id)
+    if memory.units > limits.units:
+        raise InvalidRequest.listing(f"the memory would have {memory.units} units; accepted: at most {limits.units}")
+    for evicted in check_space(connection, "memories", id, memory.owner, limits):
+        _mark_deleted(connection, "id = ?", (evicted,))
     return memory
 
 
@@ -370,17 +374,6 @@ def _fuzzy_match(connection: sqlite3.Connection, number: int, sentence: str, sco
         if reached >= score and (best is None or reached > best.score):
             best = MemoryMatch(sentence, source, target, reached)
     return best
-
-
-def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: MemoryLimits) -> None:
-    """Check all limits after a change of a memory.
-
-    Raises: InvalidRequest if a limit of the memory is exceeded, and the errors of `check_space`.
-    """
-    if memory.units > limits.units:
-        raise InvalidRequest.listing(f"the memory would have {memory.units} units; accepted: at most {limits.units}")
-    for id in check_space(connection, "memories", memory.id, memory.owner, limits):
-        _mark_deleted(connection, "id = ?", (id,))
 
 
 def _select(connection: sqlite3.Connection, id: str, condition: str, owner: str) -> Memory:

@@ -108,12 +108,11 @@ class DocumentJobs:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Translate documents while the context is open, first those that an earlier process has not finished."""
-        unfinished = await self._database.read(_unfinished)
-        for id, owner, size, attempts in sorted(unfinished, key=lambda document: not document[3]):
-            if attempts:
-                self._start(id, self._work_alone(id))
-            else:
-                self._begin(id, owner, size)
+        query = f"SELECT id, owner, length(content), attempts FROM documents WHERE {UNFINISHED} "
+        query += "ORDER BY attempts = 0, created"  # first those that may have ended an earlier process
+        unfinished = await self._database.read(lambda connection: connection.execute(query).fetchall())
+        for id, owner, size, attempts in unfinished:
+            self._start(id, self._work_alone(id) if attempts else self._beside_others(id, owner, size))
         cleanup = asyncio.create_task(self._clean_up())
         try:
             yield
@@ -152,7 +151,7 @@ class DocumentJobs:
         except StorageUnavailable:  # a commit that has begun is not undone, but the characters are refunded now
             self._start(credentials.id, self._write(partial(_settle, id=credentials.id, content=b"", error="refused")))
             raise
-        self._begin(credentials.id, job.caller, len(opened.content))
+        self._start(credentials.id, self._beside_others(credentials.id, job.caller, len(opened.content)))
         return credentials
 
     async def find(self, owner: str, credentials: DocumentCredentials, wait_seconds: float = 0.0) -> StoredDocument:
@@ -201,9 +200,6 @@ class DocumentJobs:
             raise Overloaded(retry_after=10)
         make_room(connection, size, limits.bytes)
 
-    def _begin(self, id: str, owner: str, size: int) -> None:
-        self._start(id, self._beside_others(id, owner, size))
-
     def _start(self, id: str, work: Coroutine[Any, Any, Any]) -> None:
         task = self._tasks[id] = asyncio.create_task(work)
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
@@ -229,7 +225,8 @@ class DocumentJobs:
             characters = await self._write(lambda connection: _settle(connection, id, content, error))
         except asyncio.CancelledError:  # an orderly end of the service
             with suppress(StorageUnavailable):  # then the interrupted attempt counts
-                await self._database.write(partial(_undo_attempt, id=id))
+                undo = f"UPDATE documents SET attempts = attempts - 1 WHERE id = ? AND attempts > 0 AND {UNFINISHED}"
+                await self._database.write(lambda connection: connection.execute(undo, (id,)))
             raise
         if error and characters:
             await self._refund(task.owner, task.created, characters)
@@ -239,8 +236,8 @@ class DocumentJobs:
         try:
             if task.attempts > MAX_ATTEMPTS:
                 raise CannotTranslate(f"the service ended {MAX_ATTEMPTS} times while it translated the document")
-            job = await asyncio.to_thread(_job_from_json, task.job, task.owner)
-            translate = partial(self._translate, task.name, task.content, job)
+            job = await asyncio.to_thread(lambda: _stored_job().validate_json(task.job))
+            translate = partial(self._translate, task.name, task.content, replace(job, caller=task.owner))
             return await when_admitted(translate, (Unavailable,)), ""
         except ServiceError as failed:
             if isinstance(failed, InternalError):
@@ -280,12 +277,6 @@ _DELETE_FAILED = (  # deletes the failed documents of one caller, except the lat
 )
 
 
-def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int]]:
-    """Return (id, owner, bytes, attempts) of unfinished documents, the oldest first."""
-    query = f"SELECT id, owner, length(content), attempts FROM documents WHERE {UNFINISHED} ORDER BY created"
-    return list(connection.execute(query))
-
-
 def _begin_attempt(connection: sqlite3.Connection, id: str) -> _Task | None:
     """Count an attempt and return the document; None if it is deleted, or if another process has translated it.
 
@@ -296,12 +287,6 @@ def _begin_attempt(connection: sqlite3.Connection, id: str) -> _Task | None:
     columns = "name, content, attempts, owner, created, job"
     row = connection.execute(f"{update} RETURNING {columns}", (id,)).fetchone()
     return None if row is None else _Task(*row)
-
-
-def _undo_attempt(connection: sqlite3.Connection, id: str) -> None:
-    """Undo `_begin_attempt`."""
-    update = f"UPDATE documents SET attempts = attempts - 1 WHERE id = ? AND attempts > 0 AND {UNFINISHED}"
-    connection.execute(update, (id,))
 
 
 def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str) -> int:
@@ -334,10 +319,6 @@ def job_to_json(job: Job) -> bytes:
     them.
     """
     return _stored_job().dump_json(replace(job, texts=()), include=STORED_FIELDS)
-
-
-def _job_from_json(text: bytes, caller: str) -> Job:
-    return replace(_stored_job().validate_json(text), caller=caller)
 
 
 def _log_failure(location: str) -> None:

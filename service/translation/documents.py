@@ -161,9 +161,12 @@ class _Progress:
             await asyncio.sleep(0)  # parts whose translations are in the cache never wait
 
     async def _together(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
-        """Translate texts, in halves if one of them cannot be translated, or all take longer than a part may."""
+        """Translate texts, in halves if one of them cannot be translated, or all take longer than a part may.
+
+        Wait if the queue is full. Raises: Overloaded if no part of the document has been translated yet.
+        """
         try:
-            return await self._admitted_answers(texts)
+            answers = await when_admitted(partial(self._translate, texts), (Overloaded,) if self._admitted else ())
         except (CannotTranslate, DeadlineExceeded) as error:
             if len(texts) > 1:
                 half = len(texts) // 2
@@ -172,13 +175,6 @@ class _Progress:
                 raise
             self.failed += 1
             return [untranslated_answer(texts[0].text, self._source)]
-
-    async def _admitted_answers(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
-        """Translate texts. If the queue is full, wait and try again.
-
-        Raises: Overloaded if the queue is full and no part of the document has been translated yet.
-        """
-        answers = await when_admitted(partial(self._translate, texts), (Overloaded,) if self._admitted else ())
         self._admitted = True
         return answers
 

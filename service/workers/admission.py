@@ -97,19 +97,14 @@ class Admission:
 
     def check(self, caller: str, size: RequestSize) -> None:
         """Raise Overloaded if the queue is too full for a request of this size."""
-        if not (self.held + size).within(self._limits_for(self._held_by.get(caller, NOTHING), size)):
+        held, limits = self._held_by.get(caller, NOTHING), self.limits
+        small = not held.requests or (held + size).within(limits.divided_by(SMALL))
+        if small and held != self.held:
+            limits += limits.divided_by(SMALL_CALLERS_SHARE)
+        if not (self.held + size).within(limits):
             self.refused += 1
             raise Overloaded(self.retry_after())
 
     def retry_after(self) -> int:
         """Return the estimated seconds until half of the queue has been translated."""
         return min(max(1, math.ceil(self.throughput.seconds_for(self.held.characters) / 2)), MAX_RETRY_SECONDS)
-
-    def _limits_for(self, held: RequestSize, more: RequestSize) -> RequestSize:
-        """Return the limits of the queue that apply to a new request of size `more`.
-
-        `held` is the size of the work that the same caller already has in the queue.
-        """
-        alone = held == self.held
-        small = not held.requests or (held + more).within(self.limits.divided_by(SMALL))
-        return self.limits + self.limits.divided_by(SMALL_CALLERS_SHARE) if small and not alone else self.limits

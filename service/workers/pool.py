@@ -233,7 +233,7 @@ class WorkerPool:
         for message in request.unfinished.values():
             self._request_of[message.id] = request
             if not self._quarantine.suspects(message):
-                self._enqueue(message)
+                self._queues.setdefault(message.caller, OrderedDict())[message.id] = message
             elif self._quarantine.blocks(message):
                 request.fail(_crash_error(message))
             else:
@@ -297,7 +297,8 @@ class WorkerPool:
         else:
             self._counts.failed += 1
             del request.unfinished[answer.id]
-            request.fail(_error(answer))
+            known = answer.code == CannotTranslate.code
+            request.fail((CannotTranslate if known else InternalError)(answer.message))
 
     def withdraw(self, request: PendingRequest) -> None:
         """Drop the unfinished texts of a request that has ended, or whose result nobody waits for."""
@@ -359,9 +360,6 @@ class WorkerPool:
             return trying
         return min(workers, key=lambda worker: worker.cost, default=None)
 
-    def _enqueue(self, message: Translate) -> None:
-        self._queues.setdefault(message.caller, OrderedDict())[message.id] = message
-
     def _dequeue(self, message: Translate) -> None:
         queue = self._queues.get(message.caller, OrderedDict())
         queue.pop(message.id, None)
@@ -393,10 +391,6 @@ class WorkerPool:
         worker = Worker(new_transport, self._timeouts, self, self._counts)
         self.workers.append(worker)
         return worker
-
-
-def _error(answer: TextFailed) -> Exception:
-    return CannotTranslate(answer.message) if answer.code == CannotTranslate.code else InternalError(answer.message)
 
 
 def _crash_error(message: Translate) -> CannotTranslate:

@@ -54,6 +54,11 @@ async def refusals(access: AccessControl, secret: str | None, address: str, time
     return found
 
 
+async def pay(access: AccessControl, caller: Caller, characters: int) -> None:
+    async with access.charged(caller, characters):
+        pass
+
+
 def written(database: Database, key: ApiKey) -> int:
     return database.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time())))
 
@@ -150,17 +155,17 @@ async def test_a_quota_is_spent_to_the_last_character_in_each_month(database: Da
     clock = Clock()
     access = AccessControl(database, clock=clock.time)
     caller = await access.admit(made(database, quota=100)[0], "")
-    await access.charge(caller, 60)
+    await pay(access, caller, 60)
     with pytest.raises(QuotaExceeded, match="60 of 100 characters are used this month, and the request has 41"):
-        await access.charge(caller, 41)
-    await access.charge(caller, 40)
-    await access.charge(caller, 0)
+        await pay(access, caller, 41)
+    await pay(access, caller, 40)
+    await pay(access, caller, 0)
     assert await access.used(caller) == 100
     with pytest.raises(QuotaExceeded):
-        await access.charge(caller, 1)
+        await pay(access, caller, 1)
     clock.now = DECEMBER
     assert await access.used(caller) == 0
-    await access.charge(caller, 100)
+    await pay(access, caller, 100)
     clock.now = NOVEMBER
     assert await access.used(caller) == 100
 
@@ -175,7 +180,7 @@ async def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(data
         async with access.charged(caller, 50):
             assert await access.used(caller) == 60
             clock.now = DECEMBER
-            await access.charge(caller, 70)
+            await pay(access, caller, 70)
             raise ValueError("no translation")
     assert await access.used(caller) == 70
     clock.now = NOVEMBER
@@ -184,7 +189,7 @@ async def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(data
 
 async def test_those_without_a_key_are_not_counted(access: AccessControl) -> None:
     caller = await access.admit(None, "192.0.2.7")
-    await access.charge(caller, 10**9)
+    await pay(access, caller, 10**9)
     await access.refund(caller.id, NOVEMBER, 10**9)
     assert await access.used(caller) == 0
 
@@ -193,7 +198,7 @@ async def test_simultaneous_requests_spend_different_characters(database: Databa
     """50 ask for 7 of 100 characters, before anything is known of the key: 14 get them."""
 
     caller = await access.admit(made(database, quota=100)[0], "")
-    found = await asyncio.gather(*(access.charge(caller, 7) for _ in range(50)), return_exceptions=True)
+    found = await asyncio.gather(*(pay(access, caller, 7) for _ in range(50)), return_exceptions=True)
     assert sum(outcome is None for outcome in found) == 14
     assert sum(isinstance(outcome, QuotaExceeded) for outcome in found) == 36
     assert await access.used(caller) == 98
@@ -203,7 +208,7 @@ async def spend(access: AccessControl, secret: str, times: int) -> int:
     async with asyncio.timeout(60), access.open():
         caller = await access.admit(secret, "")
         for _ in range(times):
-            await access.charge(caller, 3)
+            await pay(access, caller, 3)
         return await access.used(caller)
 
 
@@ -231,11 +236,11 @@ async def test_two_services_share_a_quota(tmp_path: Path) -> None:
         caller = await service.admit(secret, "")
         assert await idle.used(caller) == 0
         async with service.open():
-            await service.charge(caller, 900)
+            await pay(service, caller, 900)
         await asyncio.sleep(FLUSH_SECONDS)
         with pytest.raises(QuotaExceeded, match="900 of 1000"):
-            await idle.charge(caller, 101)
-        await idle.charge(caller, 100)
+            await pay(idle, caller, 101)
+        await pay(idle, caller, 100)
         assert await idle.used(caller) == 1000
 
 
@@ -287,6 +292,6 @@ async def test_what_is_charged_is_written_every_second(database: Database, acces
     async with asyncio.timeout(60), access.open():
         caller = await access.admit(secret, "")
         for characters in (3, 6):
-            await access.charge(caller, 3)
+            await pay(access, caller, 3)
             while await asyncio.to_thread(written, database, key) != characters:
                 await asyncio.sleep(0.01)

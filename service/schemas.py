@@ -77,9 +77,7 @@ class RequestFields(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_empty_fields(cls, fields: Any) -> Any:
-        if not isinstance(fields, dict):
-            return fields
+    def _drop_empty_fields(cls, fields: dict[str, Any]) -> dict[str, Any]:
         empty = {"source", "target", "format", "model", "api_key"}
         return {name: item for name, item in fields.items() if item is not None and not (item == "" and name in empty)}
 
@@ -109,9 +107,9 @@ class TranslationFields(RequestFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _no_misspelt_field(cls, fields: Any) -> Any:
+    def _no_misspelt_field(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """Refuse search options that are no fields, and names like those of extensions; ignore other unknown fields."""
-        unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
+        unknown = [name for name in fields if name not in cls.model_fields]
         if not unknown:
             return fields
         extensions = [name for name in cls.model_fields if name not in _CONTRACT]
@@ -119,9 +117,9 @@ class TranslationFields(RequestFields):
             message = "a request cannot set {names}; accepted: {extensions}"
             raise PydanticCustomError("misspelt", message, {"names": refused, "extensions": ", ".join(extensions)})
         for name in unknown[:10]:  # the comparison is slow
-            if similar := get_close_matches(str(name)[:50], extensions, 1, 0.85):
+            if similar := get_close_matches(name[:50], extensions, 1, 0.85):
                 message = "unknown parameter {name}; did you mean {similar}?"
-                raise PydanticCustomError("misspelt", message, {"name": shorten(str(name)), "similar": similar[0]})
+                raise PydanticCustomError("misspelt", message, {"name": shorten(name), "similar": similar[0]})
         return fields
 
     def term_problems(self, source: str) -> list[str]:
@@ -212,9 +210,9 @@ class TranslateRequest(TranslationFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _first_target(cls, fields: Any) -> Any:
+    def _first_target(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """Use the first of `targets` as `target` if `target` is missing."""
-        targets = fields.get("targets") if isinstance(fields, dict) else None
+        targets = fields.get("targets")
         if targets and isinstance(targets, list) and fields.get("target") in (None, ""):
             return fields | {"target": targets[0]}
         return fields

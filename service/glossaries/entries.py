@@ -1,12 +1,12 @@
 """Glossary entries as text: TSV and CSV."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from mt.errors import DocumentError
+from mt.errors import DocumentError, RequestError
 from mt.text.table import read_table
-from mt.text.terms import LONGEST_TERM
+from mt.text.terms import LONGEST_TERM, Terms
 from service.errors import InvalidRequest, shorten
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # control characters and line separators
@@ -51,6 +51,14 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]
     if not entries:
         raise InvalidRequest.listing("entries must not be empty")
     return tuple((term, translation) for term, (translation, _) in entries.items())
+
+
+def terms_of(glossary: Mapping[str, str], kept: Iterable[str] = ()) -> Terms:
+    """Return terms with their translations, and terms that stay. Raises: InvalidRequest if they cannot be used."""
+    try:
+        return Terms(tuple(glossary.items()), tuple(kept))
+    except RequestError as error:
+        raise InvalidRequest.listing(str(error)) from error
 
 
 def check_entries(entries: int, limit: int) -> None:

@@ -16,14 +16,13 @@ from uuid import uuid4
 
 from cachetools import LRUCache
 
-from mt.errors import RequestError
 from mt.languages import Direction, primary_language
 from mt.text.terms import Terms
 from service.access.control import is_anonymous
 from service.access.database import Database
 from service.access.eviction import ANONYMOUS, SpaceLimits, check_count, check_name, check_space
 from service.errors import InvalidRequest, NotFound, shorten
-from service.glossaries.entries import GlossaryEntry, check_entries
+from service.glossaries.entries import GlossaryEntry, check_entries, terms_of
 
 MAX_CACHED_TERMS = 4_000_000  # characters of the compiled terms in the cache; compiling 10,000 terms takes 30 ms
 _DECODER = json.JSONDecoder()
@@ -178,7 +177,7 @@ class GlossaryStore:
                 raise InvalidRequest(f"No dictionary found for language pair: {error.message}") from error
             terms = self._terms.get(entries)
             if terms is None:
-                terms = _merged_terms(entries)
+                terms = terms_of(dict(entry for listed in reversed(entries) for entry in _parse(listed)))
                 if _characters(terms) <= MAX_CACHED_TERMS:
                     self._terms[entries] = terms
             return terms
@@ -250,18 +249,6 @@ def _dump(entries: Iterable[GlossaryEntry]) -> str:
 
 def _characters(terms: Terms) -> int:
     return sum(len(term) + len(translation) for term, translation in terms.glossary)
-
-
-def _merged_terms(dictionaries: Sequence[str]) -> Terms:
-    """Merge dictionaries, each given as the JSON that `_dump` wrote. If several contain a term, the first applies.
-
-    Raises: InvalidRequest if there are too many terms.
-    """
-    merged = dict(entry for entries in reversed(dictionaries) for entry in _parse(entries))
-    try:
-        return Terms(glossary=tuple(merged.items()))
-    except RequestError as error:
-        raise InvalidRequest(str(error)) from error
 
 
 def _merge(connection: sqlite3.Connection, id: str, dictionary: Dictionary) -> None:

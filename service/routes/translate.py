@@ -13,6 +13,7 @@ from mt.text.formality import Formality, chosen_formality
 from mt.text.terms import Terms
 from service.access.control import Caller
 from service.errors import InvalidRequest, NotFound, ServiceError, shorten
+from service.glossaries.entries import terms_of
 from service.glossaries.offered import OFFERED, OfferedGlossary, OfferedTerms
 from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
@@ -150,10 +151,7 @@ def merged_terms(body: TranslationFields, stored: Terms) -> Terms:
         return stored
     kept = set(body.do_not_translate)
     glossary = {term: translation for term, translation in stored.glossary if term not in kept} | body.glossary
-    try:
-        return Terms(tuple(glossary.items()), tuple(body.do_not_translate))
-    except RequestError as error:
-        raise InvalidRequest.listing(str(error)) from error
+    return terms_of(glossary, body.do_not_translate)
 
 
 async def job_for(body: TranslateRequest, target: str, caller: Caller, services: Services) -> Job:

@@ -19,7 +19,6 @@ from service.parsers.pool import ParserPool
 from service.translation.answers import alignment_of, untranslated_answer
 from service.translation.coroutines import WorkThreads, gather_or_raise, when_admitted
 from service.translation.jobs import Answer, Job, percent
-from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
 
 PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
@@ -41,10 +40,6 @@ class OpenedDocument:
     def characters(self) -> int:
         """Number of characters to translate."""
         return sum(len(segment.text) for segment in self.segments)
-
-    def beginning(self) -> str:
-        """Return the text of the first segments, enough for detecting the language."""
-        return beginning_of(segment.text for segment in self.segments)
 
 
 @dataclass(frozen=True)

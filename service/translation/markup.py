@@ -8,7 +8,7 @@ from service.parsers.operations import PackedSegment, pack, read_markup, write_m
 from service.parsers.pool import ParserPool
 from service.parsers.process import run
 from service.translation.answers import alignment_of, text_of_rank
-from service.translation.coroutines import THREAD_CHARACTERS, WorkThreads
+from service.translation.coroutines import WorkThreads
 from service.translation.jobs import Answer, Format, Job
 from service.workers.messages import SourceText
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 SHORT = 2000  # most characters that a thread parses; the worst known input takes 0.1 s of processor time
-TINY = 200  # most characters that are parsed on the event loop
+PARSING_COST = 10  # parsing a character of markup takes as long as other work on this many characters
 
 
 class MarkupTranslator:
@@ -66,5 +66,5 @@ class MarkupTranslator:
         if size > SHORT:
             return await self._parsers.run(job.caller, operation, *args)
         work = partial(run, operation.__name__, args)
-        outcome = work() if size <= TINY else await self._threads.run(job.caller, THREAD_CHARACTERS, work)
+        outcome = await self._threads.run(job.caller, PARSING_COST * size, work)
         return cast(T, self._parsers.result(outcome, operation.__name__))

@@ -33,7 +33,7 @@ from service.translation.coroutines import (
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence
 from service.translation.markup import MarkupTranslator
-from service.translation.preparation import PreparedText, SupportsDetect, detect, prepare_text
+from service.translation.preparation import PreparedText, SupportsDetect, beginning_of, detect, prepare_text
 from service.workers.fleet import Fleet
 from service.workers.messages import OnSentence, SourceText, TranslateOptions
 from service.workers.pool import WorkerPool
@@ -183,7 +183,8 @@ class TranslationService:
             errors of `translate`.
         """
         async with deadline_at(job.deadline):
-            (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
+            beginning = beginning_of(segment.text for segment in opened.segments)
+            (whole,) = await self.prepare(replace(job, texts=(beginning,), format=Format.TEXT))
             routes = self.routes_of(job.model)
             if not whole.served:
                 routes.find(whole.source, job.target)

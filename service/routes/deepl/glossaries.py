@@ -161,6 +161,16 @@ class DictionariesEntries(BaseModel):
 
 
 LanguageQuery = Annotated[str, Query(min_length=1)]
+
+
+async def direction_of(
+    services: ServicesDependency, source_lang: LanguageQuery, target_lang: LanguageQuery
+) -> Direction:
+    """Return the direction of the dictionary that the query names. This is a dependency of routes."""
+    return parse_glossary_direction(source_lang, target_lang, services.translations.routes)
+
+
+DirectionDependency = Annotated[Direction, Depends(direction_of)]
 GlossaryFields = Annotated[GlossaryBody, Depends(BodyReader(GlossaryBody, JSON, URLENCODED))]
 MultilingualFields = Annotated[MultilingualBody, Depends(BodyReader(MultilingualBody, JSON))]
 ChangeFields = Annotated[ChangeBody, Depends(BodyReader(ChangeBody, JSON))]
@@ -244,14 +254,9 @@ async def change(
 
 @multilingual.get("/{glossary_id}/entries")
 async def entries(
-    glossary_id: str,
-    source_lang: LanguageQuery,
-    target_lang: LanguageQuery,
-    caller: CallerDependency,
-    services: ServicesDependency,
+    glossary_id: str, caller: CallerDependency, direction: DirectionDependency, services: ServicesDependency
 ) -> DictionariesEntries:
     """Return the entries for one pair of languages as TSV."""
-    direction = parse_glossary_direction(source_lang, target_lang, services.translations.routes)
     tsv = format_entries(await services.glossaries.entries(caller.id, glossary_id, direction))
     dictionary = DictionaryEntries(source_lang=direction.source, target_lang=direction.target, entries=tsv)
     return DictionariesEntries(dictionaries=[dictionary])
@@ -269,14 +274,9 @@ async def replace_dictionary(
 
 @multilingual.delete("/{glossary_id}/dictionaries", status_code=204)
 async def delete_dictionary(
-    glossary_id: str,
-    source_lang: LanguageQuery,
-    target_lang: LanguageQuery,
-    caller: CallerDependency,
-    services: ServicesDependency,
+    glossary_id: str, caller: CallerDependency, direction: DirectionDependency, services: ServicesDependency
 ) -> None:
     """Delete the entries for one pair of languages."""
-    direction = parse_glossary_direction(source_lang, target_lang, services.translations.routes)
     await services.glossaries.delete_dictionary(caller.id, glossary_id, direction)
 
 

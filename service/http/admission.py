@@ -5,7 +5,7 @@ RequestGateMiddleware counts each request that does work; dependencies of servic
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,36 +28,20 @@ class WorkKind(StrEnum):
     WRITE = "write"  # changes of glossaries, memories and documents
 
 
-@dataclass(frozen=True)
-class WorkLimit:
-    """Limits of the requests of one kind that are in progress."""
-
-    per_caller: int
-    total: int
-
-
-LIMITS: Mapping[WorkKind, WorkLimit] = {
-    WorkKind.TRANSLATION: WorkLimit(per_caller=640, total=1280),  # with the default of max_pending_requests
-    WorkKind.DOCUMENT: WorkLimit(per_caller=64, total=512),
-    WorkKind.READ: WorkLimit(per_caller=64, total=512),
-    WorkKind.WRITE: WorkLimit(per_caller=16, total=128),
-}
-"""Limits by kind; docs/operate.md gives the reasons."""
-
-
-def limits_for(max_pending_requests: int) -> Mapping[WorkKind, WorkLimit]:
-    """Return the limits by kind for a limit of the queue, which small requests may exceed by a quarter."""
-    most = max_pending_requests * 5 // 4
-    return {**LIMITS, WorkKind.TRANSLATION: WorkLimit(most, 2 * most)}
-
-
 class RequestGate:
     """Gate that counts the requests that are being answered, and refuses new ones once it is closed."""
 
-    def __init__(self, limits: Mapping[WorkKind, WorkLimit] = LIMITS) -> None:
+    def __init__(self, max_pending_requests: int = 512) -> None:
+        """`max_pending_requests` is the limit of the queue, which small requests may exceed by a quarter."""
+        most = max_pending_requests * 5 // 4
+        self._limits = {  # of one caller and of all together; docs/operate.md gives the reasons
+            WorkKind.TRANSLATION: (most, 2 * most),
+            WorkKind.DOCUMENT: (64, 512),
+            WorkKind.READ: (64, 512),
+            WorkKind.WRITE: (16, 128),
+        }
         self.closed = False
         self.active = 0  # number of requests that are being answered
-        self._limits = limits
         self._finished = asyncio.Event()
         self._work: Counter[tuple[WorkKind, str]] = Counter()  # requests in progress by kind and caller; "" is the sum
 
@@ -93,10 +77,10 @@ class RequestGate:
             TooManyRequests: if the caller has too many requests of this kind in progress.
             Overloaded: if all callers together have too many.
         """
-        limit, mine, everyone = self._limits[kind], (kind, caller), (kind, "")
-        if self._work[mine] >= limit.per_caller:
-            raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
-        if self._work[everyone] >= limit.total:
+        (per_caller, total), mine, everyone = self._limits[kind], (kind, caller), (kind, "")
+        if self._work[mine] >= per_caller:
+            raise TooManyRequests(f"{per_caller} {kind} requests at a time", retry_after=1)
+        if self._work[everyone] >= total:
             raise Overloaded(retry_after=1)
         self._work[mine] += 1
         self._work[everyone] += 1

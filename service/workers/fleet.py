@@ -21,7 +21,7 @@ from service.errors import (
     Unavailable,
     UnsupportedLanguage,
 )
-from service.http.admission import RequestGate, limits_for
+from service.http.admission import RequestGate
 from service.logs import Phase, current_record
 from service.settings import Settings
 from service.workers.admission import Admission, RequestSize
@@ -52,7 +52,7 @@ class Fleet:
     def __init__(
         self, settings: Settings, new_transport: TransportFactory = ProcessTransport, times: MemoryTimes | None = None
     ) -> None:
-        self.gate = RequestGate(limits_for(settings.max_pending_requests))
+        self.gate = RequestGate(settings.max_pending_requests)
         self.pools: list[WorkerPool] = []  # one for each model, the preferred models first
         self.reloads_too: tuple[Callable[[], None], Callable[[], None]] | None = None  # reads; uses what was read
         self._retiring: list[WorkerPool] = []  # replaced pools that finish their requests

@@ -64,14 +64,6 @@ class DocumentJobLimits:
     cleanup_seconds: float = 60.0  # time between two deletions of expired documents
 
 
-@dataclass(frozen=True)
-class DocumentCredentials:
-    """Id and key that a caller needs to fetch a document. The database stores only a digest of the key."""
-
-    id: str
-    key: str
-
-
 TranslateDocument = Callable[[str, bytes, Job], Awaitable[bytes]]
 """Function (name, content, job) that returns the translated content."""
 Refund = Callable[[str, float, int], Awaitable[None]]
@@ -122,14 +114,16 @@ class DocumentJobs:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def put(self, opened: OpenedDocument, job: Job) -> DocumentCredentials:
-        """Store a document for `job.caller` and begin to translate it.
+    async def put(self, opened: OpenedDocument, job: Job) -> tuple[str, str]:
+        """Store a document for `job.caller` and begin to translate it. Return the id and the key that fetch it.
+
+        The database stores only a digest of the key.
 
         Raises:
             TooManyRequests: if the caller has reached its limit of documents or bytes.
             Overloaded: if the unfinished documents of all callers leave too little of `DocumentJobLimits.bytes`.
         """
-        credentials = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
+        id, key = uuid4().hex.upper(), secrets.token_hex(32).upper()
         await self._expire(job.caller)
         job_bytes = await asyncio.to_thread(job_to_json, job)
 
@@ -141,7 +135,7 @@ class DocumentJobs:
                 "INSERT INTO documents (id, digest, owner, created, expires, name, characters, bytes, job, content) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(credentials.id, _digest(credentials.key), job.caller, now, now + self._limits.seconds),
+                    *(id, _digest(key), job.caller, now, now + self._limits.seconds),
                     *(opened.name, opened.characters, size, job_bytes, opened.content),
                 ),
             )
@@ -149,22 +143,22 @@ class DocumentJobs:
         try:
             await self._database.write(write, job.caller)
         except StorageUnavailable:  # a commit that has begun is not undone, but the characters are refunded now
-            self._start(credentials.id, self._write(partial(_settle, id=credentials.id, content=b"", error="refused")))
+            self._start(id, self._write(partial(_settle, id=id, content=b"", error="refused")))
             raise
-        self._start(credentials.id, self._beside_others(credentials.id, job.caller, len(opened.content)))
-        return credentials
+        self._start(id, self._beside_others(id, job.caller, len(opened.content)))
+        return id, key
 
-    async def find(self, owner: str, credentials: DocumentCredentials, wait_seconds: float = 0.0) -> StoredDocument:
+    async def find(self, owner: str, id: str, key: str, wait_seconds: float = 0.0) -> StoredDocument:
         """Return a document, after waiting at most `wait_seconds` seconds for its translation to end.
 
         Raises: NotFound if the id, the key or the owner is wrong.
         """
-        task = self._tasks.get(credentials.id)  # before the document is read, because the task may end meanwhile
-        document = await self._read(owner, credentials)
+        task = self._tasks.get(id)  # before the document is read, because the task may end meanwhile
+        document = await self._read(owner, id, key)
         if document.settled or task is None or not wait_seconds:
             return document
         await asyncio.wait([task], timeout=wait_seconds)
-        return await self._read(owner, credentials)
+        return await self._read(owner, id, key)
 
     async def remove(self, id: str) -> None:
         """Let a document expire after FETCHED_SECONDS. Call this when the document has been sent to the client."""
@@ -172,8 +166,8 @@ class DocumentJobs:
         update = "UPDATE documents SET fetched = ?, expires = min(expires, ?) WHERE id = ? AND fetched IS NULL"
         await self._database.write(lambda connection: connection.execute(update, (now, now + FETCHED_SECONDS, id)))
 
-    async def _read(self, owner: str, credentials: DocumentCredentials) -> StoredDocument:
-        id, digest = credentials.id, _digest(credentials.key)
+    async def _read(self, owner: str, id: str, key: str) -> StoredDocument:
+        digest = _digest(key)
         document = await self._database.read(lambda connection: read_document(connection, id, digest), owner)
         if document is None or document.owner != owner:
             problem = f"There is no document {shorten(id)} with this key"

@@ -20,7 +20,7 @@ from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import Body, CommonFields
 from service.routes.deepl.translate import check_options, job_without_texts
 from service.services import ServicesDependency
-from service.translation.document_jobs import STATUS_SECONDS, DocumentCredentials
+from service.translation.document_jobs import STATUS_SECONDS
 
 MAX_NAME = 1000  # characters of the name of a file
 
@@ -73,8 +73,8 @@ async def upload(
     job = await job_without_texts(body, caller, services)
     opened = await while_connected(request, services.translations.documents.open(job, name, content))
     async with services.access.charged(caller, opened.characters):
-        credentials = await services.document_jobs.put(opened, job)
-    return DocumentHandle(document_id=credentials.id, document_key=credentials.key)
+        id, key = await services.document_jobs.put(opened, job)
+    return DocumentHandle(document_id=id, document_key=key)
 
 
 @router.post("/{document_id}", response_model_exclude_none=True)
@@ -82,8 +82,7 @@ async def status(
     document_id: str, caller: CallerDependency, body: KeyFields, services: ServicesDependency
 ) -> DocumentStatus:
     """Return the status of a document. If the document is not done, the answer waits for it for a few seconds."""
-    credentials = DocumentCredentials(document_id, body.document_key)
-    document = await services.document_jobs.find(caller.id, credentials, STATUS_SECONDS)
+    document = await services.document_jobs.find(caller.id, document_id, body.document_key, STATUS_SECONDS)
     return DocumentStatus(
         document_id=document.id,
         status="done" if document.done else "error" if document.error else "translating",
@@ -102,7 +101,7 @@ async def result(
 ) -> StreamingResponse:
     """Download a translated document. The service deletes the document a minute later."""
     document_jobs = services.document_jobs
-    document = await document_jobs.find(caller.id, DocumentCredentials(document_id, body.document_key))
+    document = await document_jobs.find(caller.id, document_id, body.document_key)
     if document.error:
         raise InvalidRequest.listing(f"the document could not be translated: {document.error}")
     if not document.done:

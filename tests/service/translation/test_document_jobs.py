@@ -98,21 +98,21 @@ async def test_what_was_not_done_is_begun_anew_and_the_rest_is_there(path: Path,
     async with lived(path, stuck) as document_jobs:
         handles = [await document_jobs.put(await opened(text), JOB) for text in (TEXT, "Two.")]
         await has(stuck, 2)
-        assert not (await document_jobs.find("key:a", handles[0], wait_seconds=0.01)).settled
+        assert not (await document_jobs.find("key:a", *handles[0], wait_seconds=0.01)).settled
     async with lived(path, free) as document_jobs:
         for handle, translation in zip(handles, (b"A DOG.", b"TWO."), strict=True):
-            found = await document_jobs.find("key:a", handle, wait_seconds=60.0)
+            found = await document_jobs.find("key:a", *handle, wait_seconds=60.0)
             assert (found.done, found.error, found.name, found.characters) == (True, "", "a.txt", len(translation))
             assert await content(path, found) == translation
         assert [job == JOB for job in free.jobs] == [True, True]
     async with lived(path, unused) as document_jobs:
-        await document_jobs.remove(handles[1].id)
-        found = await document_jobs.find("key:a", handles[1])  # the client may not have received it
+        await document_jobs.remove(handles[1][0])
+        found = await document_jobs.find("key:a", *handles[1])  # the client may not have received it
         assert found.done and await content(path, found) == b"TWO."
         pass_time(module.FETCHED_SECONDS)
         with pytest.raises(errors.NotFound):
-            await document_jobs.find("key:a", handles[1])
-        assert (await document_jobs.find("key:a", handles[0])).done
+            await document_jobs.find("key:a", *handles[1])
+        assert (await document_jobs.find("key:a", *handles[0])).done
     assert not unused.jobs and not stuck.given_back and not free.given_back
 
 
@@ -128,7 +128,7 @@ async def test_one_that_kills_the_service_does_so_only_so_often(path: Path, kill
             await has(translator, times)
     translator.go.set()
     async with lived(path, translator) as document_jobs:
-        found = await document_jobs.find("key:a", handle, wait_seconds=60.0)
+        found = await document_jobs.find("key:a", *handle, wait_seconds=60.0)
         assert found.done is not killed and (f"ended {module.MAX_ATTEMPTS} times" in found.error) is killed
     assert translator.given_back == ([("key:a", len(TEXT))] if killed else [])
 
@@ -140,7 +140,7 @@ async def test_a_document_is_not_lost_while_the_service_ends(path: Path) -> None
         handle = await document_jobs.put(await opened(), JOB)
         await has(ending, 2)
     async with lived(path, next_one) as document_jobs:
-        assert (await document_jobs.find("key:a", handle, wait_seconds=60.0)).done
+        assert (await document_jobs.find("key:a", *handle, wait_seconds=60.0)).done
 
 
 async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -> None:
@@ -160,12 +160,12 @@ async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -
             await begun.wait()
             quick = module.DocumentJobs(two, module.DocumentJobLimits(), second.translate, second.refund)
             async with quick.open():
-                assert (await quick.find("key:a", handle, wait_seconds=60.0)).error == "nor here"
+                assert (await quick.find("key:a", *handle, wait_seconds=60.0)).error == "nor here"
                 held.set()
                 while not first.jobs:
                     await asyncio.sleep(0)
                 await asyncio.sleep(0.1)  # the late answer is written
-                assert (await quick.find("key:a", handle)).error == "nor here"
+                assert (await quick.find("key:a", *handle)).error == "nor here"
     assert second.given_back == [("key:a", len(TEXT))] and not first.given_back and first.jobs
 
 
@@ -196,7 +196,7 @@ async def test_a_store_that_cannot_be_written_to_for_a_while(path: Path) -> None
         translator.go.set()
         await asyncio.sleep(0.4)  # a write fails
         other.execute("ROLLBACK")
-        assert (await document_jobs.find("key:a", handle, wait_seconds=60.0)).done
+        assert (await document_jobs.find("key:a", *handle, wait_seconds=60.0)).done
 
 
 async def test_the_service_ends_though_its_store_is_locked(path: Path) -> None:
@@ -220,7 +220,9 @@ async def test_one_that_fails_says_why_and_costs_nothing(
     translator, begun = Translator(failing=[error]), time.time()
     with capture_logs() as logs:
         async with lived(path, translator) as document_jobs:
-            found = await document_jobs.find("key:a", await document_jobs.put(await opened(), JOB), wait_seconds=60.0)
+            found = await document_jobs.find(
+                "key:a", *(await document_jobs.put(await opened(), JOB)), wait_seconds=60.0
+            )
             assert (found.done, found.error) == (False, said)
     assert translator.given_back == [("key:a", len(TEXT))]
     assert [line["event"] for line in logs].count("failed") == reported
@@ -253,12 +255,12 @@ async def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(path: Path
     translator = Translator()
     async with lived(path, translator) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
-        wrong_ones = (module.DocumentCredentials(handle.id, "0" * 64), module.DocumentCredentials("x", "y"))
+        wrong_ones = ((handle[0], "0" * 64), ("x", "y"))
         for owner, wrong in (("key:b", handle), *(("key:a", wrong) for wrong in wrong_ones)):
             with pytest.raises(errors.NotFound, match="There is no document"):
-                await document_jobs.find(owner, wrong)
+                await document_jobs.find(owner, *wrong)
         kept = list(sqlite3.connect(path).execute("SELECT * FROM documents"))
-        assert len(kept) == 1 and handle.id in kept[0] and handle.key not in str(kept)
+        assert len(kept) == 1 and handle[0] in kept[0] and handle[1] not in str(kept)
 
 
 async def test_what_is_too_old_goes_though_nobody_asks(pass_time: PassTime) -> None:
@@ -272,7 +274,7 @@ async def test_what_is_too_old_goes_though_nobody_asks(pass_time: PassTime) -> N
             while await store.write(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
                 await asyncio.sleep(0.01)
             with pytest.raises(errors.NotFound, match="fetched or expired"):
-                await document_jobs.find("key:a", handle)
+                await document_jobs.find("key:a", *handle)
     assert translator.given_back == [("key:a", len(TEXT))]
 
 
@@ -283,14 +285,14 @@ async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: P
         failed = []
         for _ in range(5):
             failed.append(await document_jobs.put(await opened(), JOB))
-            assert (await document_jobs.find("key:a", failed[-1], wait_seconds=60.0)).error == "never"
+            assert (await document_jobs.find("key:a", *failed[-1], wait_seconds=60.0)).error == "never"
         for _ in range(2):
             await document_jobs.put(await opened(), JOB)
         for handle in failed[:-2]:
             with pytest.raises(errors.NotFound):
-                await document_jobs.find("key:a", handle)
+                await document_jobs.find("key:a", *handle)
         for handle in failed[-2:]:
-            assert (await document_jobs.find("key:a", handle)).error == "never"
+            assert (await document_jobs.find("key:a", *handle)).error == "never"
 
 
 async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(path: Path) -> None:
@@ -305,10 +307,10 @@ async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process
             await has(translator, 1)
             await asyncio.sleep(0.02)
             assert len(translator.jobs) == 1  # the new document waits, too
-            assert not (await document_jobs.find("key:a", late)).settled
+            assert not (await document_jobs.find("key:a", *late)).settled
     translators[-1].go.set()
     async with lived(path, translators[-1]) as document_jobs:
-        states = [await document_jobs.find("key:a", handle, wait_seconds=60.0) for handle in handles]
+        states = [await document_jobs.find("key:a", *handle, wait_seconds=60.0) for handle in handles]
         assert [state.done for state in states] == [False, True, True]
         assert f"ended {module.MAX_ATTEMPTS} times" in states[0].error
 
@@ -338,7 +340,7 @@ async def test_which_documents_are_stored(
 ) -> None:
     """Callers upload one after the other; each document is finished before the next one, or none is."""
     translator, refused = Translator(), set[type[errors.ServiceError]]()
-    stored: list[tuple[str, module.DocumentCredentials]] = []
+    stored: list[tuple[str, tuple[str, str]]] = []
     if finished:
         translator.go.set()
     async with lived(path, translator, limits) as document_jobs:
@@ -348,12 +350,12 @@ async def test_which_documents_are_stored(
             except errors.ServiceError as error:
                 refused.add(type(error))
             if finished:
-                await document_jobs.find(f"key:{caller}", stored[-1][1], wait_seconds=60.0)
+                await document_jobs.find(f"key:{caller}", *stored[-1][1], wait_seconds=60.0)
         translator.go.set()
         done = ""
         for caller, handle in stored:
             with suppress(errors.NotFound):
-                done += caller * (await document_jobs.find(f"key:{caller}", handle, wait_seconds=60.0)).done
+                done += caller * (await document_jobs.find(f"key:{caller}", *handle, wait_seconds=60.0)).done
         assert (done, refused) == (left, {refusal} - {None})
-        await document_jobs.remove(stored[-1][1].id)
+        await document_jobs.remove(stored[-1][1][0])
         await document_jobs.put(await opened(), replace(JOB, caller=f"key:{callers[-1]}"))  # there is room again

@@ -27,21 +27,18 @@ def install_models(settings: Settings) -> Settings:
     """
     folder = settings.models or models_folder()
     wanted = [str(path) for path in settings.model]
-    names: dict[str, str] = {}
     paths: dict[str, Path] = {}
     wrong = []
     for text in wanted:
         try:
-            names |= {text: hub_name(text)} if text.startswith(HUB) else {}
-            paths |= {} if text.startswith(HUB) else {text: model_path(text)}
+            paths[text] = installed_folder(hub_name(text), folder) if text.startswith(HUB) else model_path(text)
         except MTError as error:
             wrong.append(str(error))
     if wrong:
         raise SettingsError(problems("the setting model cannot be used", wrong))
-    for text, name in names.items():
-        paths[text] = installed_folder(name, folder)
-        if not is_installed(paths[text]):
-            _import(name, paths[text])
+    for text, path in paths.items():
+        if text.startswith(HUB) and not is_installed(path):
+            _import(hub_name(text), path)
     return settings.model_copy(update={"model": tuple(map(paths.__getitem__, wanted))})
 
 

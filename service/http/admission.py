@@ -34,7 +34,8 @@ class RequestGate:
     def __init__(self, max_pending_requests: int = 512) -> None:
         """`max_pending_requests` is the limit of the queue, which small requests may exceed by a quarter."""
         most = max_pending_requests * 5 // 4
-        self._limits = {  # of one caller and of all together; docs/operate.md gives the reasons
+        # Limits of one caller and of all together; docs/operate.md gives the reasons.
+        self.limits: dict[WorkKind, tuple[int, int]] = {
             WorkKind.TRANSLATION: (most, 2 * most),
             WorkKind.DOCUMENT: (64, 512),
             WorkKind.READ: (64, 512),
@@ -77,7 +78,7 @@ class RequestGate:
             TooManyRequests: if the caller has too many requests of this kind in progress.
             Overloaded: if all callers together have too many.
         """
-        (per_caller, total), mine, everyone = self._limits[kind], (kind, caller), (kind, "")
+        (per_caller, total), mine, everyone = self.limits[kind], (kind, caller), (kind, "")
         if self._work[mine] >= per_caller:
             raise TooManyRequests(f"{per_caller} {kind} requests at a time", retry_after=1)
         if self._work[everyone] >= total:

@@ -17,7 +17,7 @@ from service import freed_memory
 from service.access.api_keys import make_key
 from service.errors import CannotTranslate, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.freed_memory import RETURN_BYTES, LongList, RequestMemory
-from service.http.admission import RequestGate, WorkKind, WorkLimit
+from service.http.admission import RequestGate, WorkKind
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
 from service.workers.fleet import Fleet
@@ -85,7 +85,8 @@ def test_probes_of_one_that_cannot_translate(
     ],
 )
 def test_requests_of_callers_count_as_work(application: Application, method: str, path: str, kind: str) -> None:
-    gate, application.models.gate = application.models.gate, RequestGate(dict.fromkeys(WorkKind, WorkLimit(0, 0)))
+    gate, application.models.gate = application.models.gate, RequestGate()
+    application.models.gate.limits = dict.fromkeys(WorkKind, (0, 0))
     try:
         refused = application.client.request(method, path, data={"q": "a", "text": "a", "target_lang": "DE"})
         assert (refused.status_code, f"0 {kind} requests at a time" in refused.text) == (429, True)

@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from service.access.database import Database
 from service.app import ROUTERS, create_app
 from service.errors import HEAD_BYTES, Overloaded, ServiceError, TooManyRequests
-from service.http.admission import RequestGate, WorkKind, WorkLimit
+from service.http.admission import RequestGate, WorkKind
 from service.http.bodies import CHUNK
 from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestGateMiddleware, RequestLogMiddleware, is_address
 from service.metrics import Metrics
@@ -296,7 +296,8 @@ async def test_requests_that_do_work_are_counted_and_refused_during_the_shutdown
 
 
 def test_work_in_progress_is_bounded_for_each_caller_and_in_all() -> None:
-    gate = RequestGate({kind: WorkLimit(per_caller=2, total=3) for kind in WorkKind})
+    gate = RequestGate()
+    gate.limits = dict.fromkeys(WorkKind, (2, 3))
 
     def refused(kind: WorkKind, caller: str) -> type[ServiceError]:
         with pytest.raises((TooManyRequests, Overloaded)) as raised, gate.admitted(kind, caller):

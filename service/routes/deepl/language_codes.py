@@ -35,6 +35,11 @@ def source_code(language: str) -> str:
     return "NB" if language == "no" else primary_language(language).upper()
 
 
+def target_codes(language: str) -> tuple[str, ...]:
+    """Return DeepL's codes of a target language: `EN-GB` and `EN-US` for `en`, `PT-BR` for `pt-BR`."""
+    return _TARGET_CODES.get(language, (language.upper(),))
+
+
 @lru_cache(2)  # the names of 200 languages take 6 ms
 def source_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
     """Return (code, English name) of each source language."""
@@ -44,8 +49,7 @@ def source_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
 @lru_cache(2)
 def target_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
     """Return (code, English name) of each target language. A language with variants has several codes."""
-    codes = ((language, _TARGET_CODES.get(language, (language.upper(),))) for language in routes.target_languages)
-    return _named({code: language for language, listed in codes for code in listed})
+    return _named({code: language for language in routes.target_languages for code in target_codes(language)})
 
 
 def resource_languages(routes: TranslationRoutes) -> list[tuple[str, str, bool, bool]]:

@@ -35,6 +35,7 @@ from mt.pipeline.variants import (
 from mt.text import casing, members, names, places, protect, repetition, segment, titles
 from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
+from mt.text.measures import read_measure
 from mt.text.quotations import (
     copied_quotations,
     has_double_quotes,
@@ -79,6 +80,9 @@ async def translate_sentence(
     if analysis.without_search:
         return (analysis.without_search,)
     kept, terms = analysis.kept, analysis.terms
+    if not (kept or terms) and (measure := read_measure(sentence, context.source, context.target)):
+        contents = await translate_sentence(measure.content, context)
+        return tuple(with_text(one, measure.write(one.text)) for one in contents)
     if divided := divide_at_mark(sentence, context, kept) or divide_at_phrase(sentence, context, kept):
         return await _translate_parts(divided, context, kept)
     if not (context.options.sample or context.covers(sentence, context.covered_length)):

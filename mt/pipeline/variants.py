@@ -30,6 +30,7 @@ from mt.text.phrases import Phrases
 from mt.text.places import read_acronyms
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.restoration import StrippedText, remove_spans, restore_spans
+from mt.text.schedules import translate_line
 from mt.text.span_patterns import SIGNS_WITH_WORDS
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import TermMatch, Terms
@@ -121,9 +122,10 @@ class SentenceContext:
         return len(text) < limit or len(self.encode(text)) <= limit
 
     def known_translation(self, text: str) -> str | None:
-        """Return the translation of a phrase of the model, or of one such as `5 minutes ago`; None for another text."""
+        """Return the translation of a phrase of the model, or of a line of days and times; None for another text."""
         phrase = self.phrases and self.phrases.translate(text, self.source, self.target)
-        return phrase or relative_time(text, (self.source, self.target))
+        languages = self.source, self.target
+        return phrase or translate_line(text, languages) or relative_time(text, languages)
 
     def request(self, text: str, options: SearchOptions) -> Request:
         source = self.encode(text)

@@ -189,6 +189,7 @@ CASES: dict[str, list[str]] = {
     ],
     "a quotation without marks": ['see "big" men → sieh „groß“ Mann', 'see "big" men → sieh groß Mann', "big → groß"],
     "a label without marks": ['see "Big" men → sieh Groß Mann', 'see "Big" men → sieh Groß Mann', "Big → Groß"],
+    "an amount of something": ["2 cups of milk → 2 Tassen Milch", "milk → Milch"],
     "dots": ["see men… → sieh Mann…", "see men... → sieh Mann..."],
     "a dropped tail is found in halves": [
         f"{TAIL} → wenn die Sonne tief steht, gehen alle zum Fluss",
@@ -394,6 +395,7 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
         ("See new friend, it is", ["See new friend, it is"], "See new friend, it is"),
         ("Height: it is", ["Height: it is"], "Höhe, es ist"),
         ("MARY: it is", ["it is"], "MARY: es ist"),
+        ("May 3-5: it is", ["it is"], "3.–5. Mai: es ist"),
         ("Dear Tom, dear Anna,", [], "Lieber Tom, liebe Anna,"),
         ("(Red)", [], "(Rot)"),
         ("it is (red/blue):", ["it is"], "es ist (rot/blau):"),

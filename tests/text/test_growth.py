@@ -18,6 +18,7 @@ from mt.text.documents.pdf import WordWriter
 from mt.text.documents.pdf_layout import Block, BlockKind
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags, read_marks
+from mt.text.measures import read_measure
 from mt.text.members import split_list
 from mt.text.names import lost_names, write_names
 from mt.text.negation import mend_prohibitions
@@ -25,7 +26,7 @@ from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers, write_dates
 from mt.text.numerals import count_lost_values
 from mt.text.quotations import lost_quotations, whole_quotation
-from mt.text.schedules import lost_ranges, mend_ranges
+from mt.text.schedules import lost_ranges, mend_ranges, translate_line
 from mt.text.span_patterns import PLACEHOLDER
 from mt.text.symbols import lost_symbols, unknown_words
 from mt.text.terms import Terms
@@ -172,7 +173,9 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     ),
     (lambda text: mend_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
     (lambda text: lost_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
+    (lambda text: translate_line(text, ("en", "de")), 50, ["Mon, ", "Mon 1-", "Mon 8 h "]),
     (lambda text: split_list(text, ("en", "de")), 2000, ["a, ", "a and ", "a b, or "]),
+    (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
     (partial(write_dates, languages=("de", "en")), 1000, ["1.2.2024 ", "2024 ", "1.2"]),

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain
 
 from mt.errors import RequestError
-from mt.pipeline.analysis import analyse, has_text, keep_source
+from mt.pipeline.analysis import SentenceAnalysis, analyse, has_text, keep_source
 from mt.pipeline.division import divide_at_mark, divide_at_phrase
 from mt.pipeline.driver import DecodeCall, gather
 from mt.pipeline.repairs import (
@@ -95,9 +95,33 @@ async def translate_sentence(
     alternatives = await _translate_variants(variants, any_case, context)
     if alternatives is None:
         return (keep_source(sentence, analysis.matches),)
+    alternatives, is_twice = _finish(sentence, alternatives, variants[0].text, is_label, analysis, context)
+    if lowered:
+        alternatives = tuple(
+            with_text(one, casing.raise_capitals(one.text, sentence, context.target, kept)) for one in alternatives
+        )
+    if context.options.sample:
+        return alternatives
+    if has_quotes(sentence):
+        alternatives = await _mend_quotations(sentence, alternatives, context, kept)
+    return await _complete(sentence, alternatives, is_twice, context, kept)
+
+
+def _finish(
+    sentence: str,
+    alternatives: tuple[Alternative, ...],
+    read: str,
+    is_label: bool,
+    analysis: SentenceAnalysis,
+    context: SentenceContext,
+) -> tuple[tuple[Alternative, ...], bool]:
+    """Write salutations, names, titles and places, and remove words that stand twice. `read` is the decoded variant.
+
+    Return the alternatives, and whether the best had a word twice.
+    """
     languages = context.source, context.target
     fixed = [(sentence[one.begin : one.end], one.translation or "") for one in analysis.matches if one.translation]
-    fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in kept)
+    fixed += ((sentence[begin:end], sentence[begin:end]) for begin, end in analysis.kept)
     written = "\n".join([sentence, *chain.from_iterable(fixed)])
     twice = [repetition.doubled_words(written, one.text) for one in alternatives]
     first = sentence.partition(" ")[0]
@@ -111,21 +135,13 @@ async def translate_sentence(
         text = titles.write_salutation(text, salutation, len(label) / len(sentence)) if salutation else text
         text = f"{greeting}{text[len(first) :]}" if greeting and text.startswith(f"{first} ") else text
         text = names.write_names(sentence, text)
-        text = titles.write_titles(variants[0].text, text, languages)
-        text = places.write_places(variants[0].text, text, languages, fixed)
+        text = titles.write_titles(read, text, languages)
+        text = places.write_places(read, text, languages, fixed)
         text = without_copies(fixed, text)
-        text = casing.begin_with_capital(text, sentence, context.target) if is_label else text
-        return casing.raise_capitals(text, sentence, context.target, kept) if lowered else text
+        return casing.begin_with_capital(text, sentence, context.target) if is_label else text
 
     pairs = zip(alternatives, twice, strict=True)
-    alternatives = tuple(with_text(one, finished(one.text, repeated)) for one, repeated in pairs)
-    if not context.options.sample and has_quotes(sentence):
-        alternatives = await _mend_quotations(sentence, alternatives, context, kept)
-    return (
-        alternatives
-        if context.options.sample
-        else await _complete_list(sentence, alternatives, bool(twice[0]), context, kept)
-    )
+    return tuple(with_text(one, finished(one.text, repeated)) for one, repeated in pairs), bool(twice[0])
 
 
 def _cased_variants(
@@ -152,9 +168,16 @@ async def _complete(
 ) -> tuple[Alternative, ...]:
     """Return the alternatives of a sentence, or its translation in parts if the best is doubtful and less complete.
 
-    It is doubtful, too, if it omits words, or if it is that of a list and may lack items.
+    It is doubtful, too, if it omits words, or if it is that of a list and may lack items. Of a list of which the phrases
+    have some members, return its translation with these.
     """
     best = alternatives[0]
+    phrases = None if context.terms or context.banned or kept else context.phrases
+    if items := phrases.list_parts(sentence, context.source, context.target) if phrases else []:
+        text = members.fill_list(items, best.text, context.target)
+        if text is None:
+            return await _translate_parts([TextPart(*item) for item in items], context, kept)
+        return (with_text(best, text),)
     if omitted := best.omitted:
         parts = await _translate_in_parts(sentence, lambda part: not any(one in part for one in omitted), context, kept)
         is_longer = parts and repetition.text_width(parts[0].text) > repetition.text_width(best.text)
@@ -165,23 +188,6 @@ async def _complete(
     parts = await _translate_in_parts(sentence, partial(context.covers, limit=limit), context, kept)
     is_better = parts and _completeness(sentence, parts[0]) > _completeness(sentence, best) + LEAST_GAIN
     return parts if is_better else alternatives
-
-
-async def _complete_list(
-    sentence: str,
-    alternatives: tuple[Alternative, ...],
-    is_doubtful: bool,
-    context: SentenceContext,
-    kept: Sequence[Range],
-) -> tuple[Alternative, ...]:
-    """Return `_complete` of a sentence, or the best translation of a list of which the phrases have some members."""
-    phrases = None if context.terms or context.banned or kept else context.phrases
-    if parts := phrases.list_parts(sentence, context.source, context.target) if phrases else []:
-        text = members.fill_list(parts, alternatives[0].text, context.target)
-        if text is None:
-            return await _translate_parts([TextPart(*part) for part in parts], context, kept)
-        return (with_text(alternatives[0], text),)
-    return await _complete(sentence, alternatives, is_doubtful, context, kept)
 
 
 async def _mend_quotations(

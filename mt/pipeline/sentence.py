@@ -168,8 +168,8 @@ async def _complete(
 ) -> tuple[Alternative, ...]:
     """Return the alternatives of a sentence, or its translation in parts if the best is doubtful and less complete.
 
-    It is doubtful, too, if it omits words, or if it is that of a list and may lack items. A list of which the phrases have
-    some members is translated with these.
+    It is doubtful, too, if it omits words, or if it is that of a list and may lack items. Members of a list that are
+    phrases are translated as these.
     """
     best = alternatives[0]
     phrases = None if context.terms or context.banned or kept else context.phrases

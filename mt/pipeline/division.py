@@ -62,7 +62,7 @@ def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ran
         return [TextPart(product["name"], kept=False), TextPart(sentence[product.end("name") :], kept=True)]
     match = _IN_BRACKETS.fullmatch(sentence)
     words = _BETWEEN_WORDS.split(match["inner"]) if match else []
-    if match and (before := match["before"]) and words[0][0].isupper() and not phrases.translate(before, *languages):
+    if match and (before := match["before"]) and words[0][:1].isupper() and not phrases.translate(before, *languages):
         return []  # may be a name: Saint-Denis (Réunion)
     is_code = [number % 2 > 0 or _CODE_IN_BRACKETS.fullmatch(word) is not None for number, word in enumerate(words)]
     if (

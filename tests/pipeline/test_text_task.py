@@ -401,6 +401,7 @@ def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) ->
         ("it is (red/blue):", ["it is"], "es ist (rot/blau):"),
         ("it is (old)", ["it is (old)"], "(alt)"),
         ("it is f(red)", ["it is f(red)"], "it is f(red)"),
+        ("Weight (, red)", ["Weight (, red)"], "Weight (, red)"),
         ("Weight X-5, 3 kg", [], "Gewicht X-5, 3 kg"),
         ("Weight 5", [], "Gewicht 5"),
         ("Weight 2.5 kg", [], "Gewicht 2,5 kg"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
-from mt.text import casing, protect, symbols
+from mt.text import casing, places, protect, symbols
 from mt.text.alignment import Range, with_edits
 from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
@@ -40,7 +40,7 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
         return SentenceAnalysis(matches, tuple(kept), alternative)
     untranslated = [(match.begin, match.end) for match in matches if match.translation is None]
     analysis = SentenceAnalysis(matches, (*kept, *untranslated))
-    unknown = symbols.unknown_words(sentence, context.tokenizer.characters)
+    unknown = symbols.unknown_words(sentence, context.tokenizer.characters) + places.postcodes(sentence)
     if not unknown:
         return analysis
     outside = (word for word in unknown if not any(a < word[1] and b > word[0] for a, b in analysis.terms))

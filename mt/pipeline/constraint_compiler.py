@@ -97,6 +97,10 @@ class ConstraintCompiler:
         """Return the approximate number of token ids of a term's translation within a sentence."""
         return len(self._tokenizer.encode(translation)) + 1
 
+    def is_piece(self, word: str) -> bool:
+        """Return whether the vocabulary contains a piece that is a space followed by `word`."""
+        return SPACE_MARK + word in self._pieces
+
     def _compile(self, required: tuple[RequiredTerm, ...], banned: tuple[str, ...], language: str) -> TermConstraints:
         """Return the constraints of `compile`, with the default patience and threshold."""
         terms = [*required, *(RequiredTerm(word, count=0, repeatable=False) for word in banned)]

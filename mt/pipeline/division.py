@@ -14,6 +14,7 @@ from mt.text.segment import TextPart
 from mt.text.symbols import ONE_UNIT
 
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> \(|(?:\A|(?<=[^\W\d_]{3}))\()(?P<inner>[^()]+)\)(?P<mark>:?)")
+_ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
 _NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
 _LONGEST_SHORT = 3  # letters of the short names of months
@@ -60,6 +61,9 @@ def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ran
     product = _PRODUCT.fullmatch(sentence)
     if product and phrases.translate(product["name"], *languages) and _is_noun(product, context):
         return [TextPart(product["name"], kept=False), TextPart(sentence[product.end("name") :], kept=True)]
+    if sentence[-2:] in ("or", "nd", "er", "et", "ou") and (item := _ITEM_OF_SENTENCE.fullmatch(sentence)):
+        mark = ";" if primary_language(context.target) != "fr" else " ;"
+        return [TextPart(item[1], False), TextPart(f"{mark} ", True), TextPart(item[2], False)]
     match = _IN_BRACKETS.fullmatch(sentence)
     words = _BETWEEN_WORDS.split(match["inner"]) if match else []
     if match and (before := match["before"]) and words[0][:1].isupper() and not phrases.translate(before, *languages):

@@ -1,5 +1,6 @@
 """Translation of one sentence by a coroutine that awaits searches and repairs their results."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,7 @@ from mt.pipeline.repairs import (
     lost_symbols,
 )
 from mt.pipeline.results import Alternative, with_text
-from mt.pipeline.terms import translate_with_terms
+from mt.pipeline.terms import greedy, is_endless, search_with_terms, translate_directly, translate_with_terms
 from mt.pipeline.unknown_words import replace_guesses
 from mt.pipeline.variants import (
     FIRST_READINGS,
@@ -36,6 +37,7 @@ from mt.text import casing, members, names, places, protect, repetition, segment
 from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
+from mt.text.phrases import Phrases
 from mt.text.quotations import (
     copied_quotations,
     has_double_quotes,
@@ -57,6 +59,7 @@ LEAST_COMPLETE, LEAST_COMPLETE_LIST = 0.55, 0.7
 """Least completeness (mt.text.repetition) of a translation without omitted words, and of one of a list."""
 LEAST_GAIN = 0.05  # of completeness by which a translation in parts must be better
 LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models rarely omit any; the check takes time
+_STRUCK = re.compile(r"~~(?=\S)([^~\n]{1,100})(?<=\S)~~")
 
 
 async def translate_sentence(
@@ -92,7 +95,8 @@ async def translate_sentence(
     lowered = casing.lower_capitals(sentence, context.source, kept, context.known_pieces)
     variants, is_label = _cased_variants(sentence, lowered, kept, terms, context)
     any_case = bool(lowered) or (len(variants) > 1 and not is_label)
-    alternatives = await _translate_variants(variants, any_case, context)
+    alternatives = await _translate_terms(variants, any_case, context) if terms else None
+    alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
         return (keep_source(sentence, analysis.matches),)
     alternatives, is_twice = _finish(sentence, alternatives, variants[0].text, is_label, analysis, context)
@@ -100,11 +104,16 @@ async def translate_sentence(
         alternatives = tuple(
             with_text(one, casing.raise_capitals(one.text, sentence, context.target, kept)) for one in alternatives
         )
+    for struck in _STRUCK.findall(sentence) if "~~" in sentence and not kept else ():  # the model copies it
+        words = (await translate_sentence(struck, context))[0].text
+        words = casing.as_clause(words, struck, context.target, False, context.is_common)
+        alternatives = tuple(with_text(one, one.text.replace(f"~~{struck}~~", f"~~{words}~~")) for one in alternatives)
     if context.options.sample:
         return alternatives
     if has_quotes(sentence):
         alternatives = await _mend_quotations(sentence, alternatives, context, kept)
-    return await _complete(sentence, alternatives, is_twice, context, kept)
+    alternatives = await _complete(sentence, alternatives, is_twice, context, kept)
+    return _mend_members(sentence, alternatives, context, kept)
 
 
 def _finish(
@@ -190,6 +199,17 @@ async def _complete(
     return parts if is_better else alternatives
 
 
+def _mend_members(
+    sentence: str, alternatives: tuple[Alternative, ...], context: SentenceContext, kept: Sequence[Range]
+) -> tuple[Alternative, ...]:
+    """Return the alternatives of a sentence. The best has the lost members of its lists, or names them as omitted."""
+    phrases, is_free = context.phrases or Phrases(()), not (context.terms or context.banned or kept)
+    best, *others = alternatives
+    text, lost = phrases.mend_lists(sentence, best.text, context.source, context.target, not is_free)
+    best = replace(best, omitted=tuple(dict.fromkeys((*best.omitted, *lost)))) if lost else best
+    return (with_text(best, text), *others)
+
+
 async def _mend_quotations(
     sentence: str, alternatives: tuple[Alternative, ...], context: SentenceContext, kept: Sequence[Range]
 ) -> tuple[Alternative, ...]:
@@ -231,6 +251,43 @@ async def _translate_quotations(
     if has_text("".join(sentence[begin:end] for begin, end in ranges_between(quoted, len(sentence)))):
         return ()
     return (with_text(alternatives[0], write_quotations(sentence, words)),)  # which has only quotations
+
+
+async def _translate_terms(
+    variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
+) -> tuple[Alternative, ...] | None:
+    """Translate a sentence with glossary terms by a constrained search. No other beam search precedes it.
+
+    The constrained search bans the words that the model would write in place of the terms. These are the words that the
+    model writes for each term alone, or else the words in a greedy translation of the sentence. Return alternatives
+    with all terms; None if the greedy translation contains them, a translation needs a repair, or no search succeeds.
+    """
+    if len(variants) == 1 and (direct := await translate_directly(variants[0], any_case, context)):
+        decoded, alternatives = direct
+        return None if _needs_repair(decoded, alternatives[0].text, context) else alternatives
+    if not (context.options.sample or context.options.beams):
+        return None
+    drafts, _ = await decode_variants(variants, context, greedy(context.options))
+    if not drafts:
+        return None
+    draft = max(drafts, key=lambda draft: draft.best.score)
+    text = (await restore(draft, context))[0].text
+    if _needs_repair(draft, text, context):
+        return None
+    return (await search_with_terms(draft, text, any_case, context))[2] or None
+
+
+def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) -> bool:
+    """Return whether a translation lacks protected spans, is endless (`is_endless`), has no letter or is too short.
+
+    `text` is the best alternative of `decoded` after its protected spans were restored.
+    """
+    return (
+        bool(lost_copies(decoded))
+        or is_endless(decoded, context)
+        or not has_text(decoded.best.text)
+        or repetition.is_too_short(decoded.variant.text, text)
+    )
 
 
 async def _translate_variants(

@@ -403,6 +403,8 @@ async def _restore_typography(
         texts = [text.replace("...", "…") for text in texts]
     if "&" in sentence:
         texts = [typography.write_references(sentence, text) for text in texts]
+    if '""' in sentence and '""' not in normalised.text:  # a field of a record, in which marks are doubled
+        texts = [text.replace('"', '""') for text in texts]
     if no_break_spaces:
         texts = [typography.restore_no_break_spaces(sentence, text, context.target) for text in texts]
     return tuple(replace(one, text=text) for one, text in zip(alternatives, texts, strict=True))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mt.text.alignment import CLOSING, Range, UnitLinks, find_words
 from mt.text.inflection import forms_compounds, inflected_forms
 from mt.text.term_index import case_variants
-from mt.text.terms import TermMatch, find_translation, missing_terms
+from mt.text.terms import LEAST_NOUN, TermMatch, find_translation, missing_terms
 
 MIN_WEIGHT = 0.1  # of attention from a target word to a term; words with less do not translate the term
 SURE_WEIGHT = 0.7  # at which a word always translates a term, even if another word has a higher weight
@@ -14,8 +14,7 @@ MIN_SHARE = 0.2
 """Minimum attention weight from a compound to each of the source words that it translates. No other word has twice."""
 
 _MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
-_LEAST_NOUN = 4  # letters of a noun that may form a compound with a term
-_CAPITALIZED_NOUNS = frozenset({"de", "lb"})
+CAPITALIZED_NOUNS = frozenset({"de", "lb"})
 
 
 def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
@@ -28,7 +27,7 @@ def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
     displaced: dict[str, list[str]] = {}
     for unit, match in match_of.items():
         only_terms = all(other in match_of for other, word in enumerate(words) if word == words[unit])
-        if only_terms and _can_ban(words[unit], match.translation or "", unit == 0, language):
+        if only_terms and can_ban(words[unit], match.translation or "", unit == 0, language):
             displaced.setdefault(match.translation or "", []).append(words[unit])
     return displaced
 
@@ -39,7 +38,7 @@ def is_translated_twice(matches: Sequence[TermMatch], links: UnitLinks, language
     places = [place for term, joined in terms for place in find_translation(term, links.target, language, joined)]
     return any(
         not any(begin < place[1] and end > place[0] for place in places)
-        and _can_ban(links.target[begin:end], match.translation or "", begin == 0, language)
+        and can_ban(links.target[begin:end], match.translation or "", begin == 0, language)
         for match in matches
         for begin, end in (links.right[unit] for unit in _units_of_term(match, links))
     )
@@ -88,7 +87,7 @@ def _units_of_term(term: TermMatch, links: UnitLinks) -> list[int]:
 
 def mark_compounds(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> list[TermMatch]:
     """Return the matches, with `compound` where one target word translates the term and a noun beside it."""
-    long = [unit for unit, (begin, end) in enumerate(links.right) if end - begin >= _LEAST_NOUN]
+    long = [unit for unit, (begin, end) in enumerate(links.right) if end - begin >= LEAST_NOUN]
 
     def words(source: Range) -> set[int]:
         weights = links.weights_from(source)
@@ -99,12 +98,12 @@ def mark_compounds(matches: Iterable[TermMatch], links: UnitLinks, language: str
     for match in matches:
         nouns = [unit for unit in links.left if unit[0] >= match.end][:1]
         nouns += [unit for unit in links.left if unit[1] <= match.begin][-3:]
-        joined = [words(noun) & words((match.begin, match.end)) for noun in nouns if noun[1] - noun[0] >= _LEAST_NOUN]
+        joined = [words(noun) & words((match.begin, match.end)) for noun in nouns if noun[1] - noun[0] >= LEAST_NOUN]
         marked.append(replace(match, compound=any(joined) and forms_compounds(match.translation or "", language)))
     return marked
 
 
-def _can_ban(word: str, translation: str, first: bool, language: str) -> bool:
+def can_ban(word: str, translation: str, first: bool, language: str) -> bool:
     """Return whether a search may ban a target word so that it writes `translation` in its place.
 
     The word must have at least _MIN_BANNED_LETTERS letters and not be in the translation. In languages with capitalized
@@ -112,7 +111,7 @@ def _can_ban(word: str, translation: str, first: bool, language: str) -> bool:
     """
     if len(word) < _MIN_BANNED_LETTERS or word.casefold() in translation.casefold().split():
         return False
-    return first or language not in _CAPITALIZED_NOUNS or word[0].isupper() == translation[0].isupper()
+    return first or language not in CAPITALIZED_NOUNS or word[0].isupper() == translation[0].isupper()
 
 
 def _find_unit(text: str, links: UnitLinks, unit: int, taken: Sequence[Range]) -> Iterator[Range]:

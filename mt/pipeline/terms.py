@@ -12,6 +12,8 @@ from mt.pipeline.constraint_compiler import RequiredTerm
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
 from mt.pipeline.term_words import (
+    CAPITALIZED_NOUNS,
+    can_ban,
     displaced_words,
     is_translated_twice,
     mark_compounds,
@@ -28,7 +30,7 @@ from mt.pipeline.variants import (
 from mt.text import negation, protect, repetition, schedules, symbols
 from mt.text.alignment import UnitLinks, find_words
 from mt.text.inflection import NounNumber
-from mt.text.terms import TermMatch, find_translation, missing_terms
+from mt.text.terms import NOUN_AFTER, TermMatch, find_translation, is_beside_noun, missing_terms
 
 MIN_BEAMS = 8
 """Minimum number of beams of a constrained search. They are divided among hypotheses with 0, 1, 2, ... terms. This and
@@ -40,7 +42,8 @@ MANY_TERMS_BEAMS = 16
 THRESHOLD = 1.5  # difference of log-probabilities at which a search drops hypotheses; about 3.5 remain
 MAX_TERMS = 12  # that a search must write; the other terms are substituted afterwards
 MAX_TERM_CHARACTERS = 300  # of all terms that a search must write: its tables grow with the square of it
-_NOUN_AFTER = re.compile(r"[ -]([^\W\d_]{4,})")
+MAX_WORDS_ALONE = 4096  # entries of the cache `SentenceContext.words_alone`; a full cache is cleared
+_LEAST_OF_SOURCE = 0.85  # share of the width of a source: with narrower translations the free one is compared
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _LEAST_OF_FREE = 0.7  # share of the width of the free translation
 _MOST_CUT = 3  # letters that the beginning of a banned word lacks, as `Batter` of `Batterie`
@@ -65,20 +68,82 @@ async def translate_with_terms(
     If the best alternative lacks a term, a constrained search requires all terms and bans the words that the model
     wrote in place of the missing terms. If no search succeeds, the terms are substituted into the best alternative.
     """
-    wanted, links, complete = await _search_with_terms(decoded, alternatives[0].text, any_case, context)
+    wanted, links, complete = await search_with_terms(decoded, alternatives[0].text, any_case, context)
     if links is None:
         return _with_all_terms(wanted, alternatives, context.target) if wanted else alternatives
     if complete:
         return complete
     for number, match in enumerate(wanted):  # of a compound, with a hyphen
-        noun = _NOUN_AFTER.match(decoded.variant.stripped.text, match.end) if match.compound else None
-        alone, _ = await decode_variants(
-            [context.variant(noun[1], (), ())] if noun else [], context, greedy(context.options)
-        )
-        if alone and (word := alone[0].best.text.rstrip(".")).isalpha():
+        noun = NOUN_AFTER.match(decoded.variant.stripped.text, match.end) if match.compound else None
+        if noun and (word := await _word_alone(noun[1], match.translation or "", context)):
             wanted[number] = replace(match, translation=f"{match.translation}-{word}", number=NounNumber.SINGULAR)
     best = replace(alternatives[0], text=substitute_terms(wanted, alternatives[0].text, links, context.target))
     return (best, *_with_all_terms(wanted, alternatives[1:], context.target))
+
+
+async def translate_directly(
+    variant: SourceVariant, any_case: bool, context: SentenceContext
+) -> tuple[DecodedVariant, tuple[Alternative, ...]] | None:
+    """Translate a sentence by a single constrained search, which bans a word for each glossary term.
+
+    The banned word is the one that the model writes for the term without context. Return the result of the search, and
+    its alternatives with all terms. Return None if a word cannot be banned, if the model writes the required
+    translation of a term without a constraint, or if the search fails.
+    """
+    wanted, text = _wanted_terms(variant, any_case, context), variant.stripped.text
+    displaced: dict[str, list[str]] = {}
+    if any(is_beside_noun(match, text, context.target) for match in wanted):
+        return None  # the links of a draft decide whether they form a compound
+    for match in wanted[: MAX_TERMS + 1]:
+        translation = match.translation or ""
+        word = await _word_alone(text[match.begin : match.end], translation, context)
+        if not word:
+            return None
+        displaced.setdefault(translation, []).append(word)
+    required = required_terms(wanted, displaced, None, context.target)
+    if not required or len(displaced) > MAX_TERMS:
+        return None
+    source = context.request(text, context.options)
+    request = _constrained_request(variant, len(source.source), required, displaced, context)
+    (result,) = await DecodeCall([request])
+    decoded = DecodedVariant.of(variant, source, result, context)
+    if decoded is None:
+        return None
+    complete = _with_all_terms(wanted, await restore(decoded, context), context.target)
+    least = _LEAST_OF_SOURCE * repetition.text_width(text)
+    if not complete or _is_damaged(complete[0].text, text, least, displaced, context):
+        return None
+    return decoded, complete
+
+
+async def _word_alone(term: str, translation: str, context: SentenceContext) -> str:
+    """Translate a term without context. Return the target word with the most attention on the term.
+
+    Only words that can be banned are considered. Return "" if there are none, or if the model writes `translation`.
+    """
+    options = SearchOptions(beam_size=1, max_length=context.options.max_length)
+    key = (context.source, context.target, context.tag, context.prefix, context.banned, options.max_length)
+    known = context.words_alone
+    if (word := known.get((*key, term, translation))) is not None:
+        return word
+    decoded, _ = await decode_variants([context.variant(term, (), ())], context, options)
+    word = ""
+    if decoded:
+        links = await _unit_links(decoded[0], context)
+        weights, language = links.weights_from((0, len(term))), context.target
+        words = [links.target[begin:end] for begin, end in links.right]
+        for first in words[:1] if language in CAPITALIZED_NOUNS else ():
+            small = first[0].lower() + first[1:]  # as within a sentence, if the vocabulary contains it
+            words[0] = small if context.compiler.is_piece(small) else first
+        units = [
+            unit for unit, word in enumerate(words) if word.isalpha() and can_ban(word, translation, False, language)
+        ]
+        if units and not find_translation(translation, links.target, language):
+            word = words[max(units, key=lambda unit: weights[unit])]
+    if len(known) >= MAX_WORDS_ALONE:
+        known.clear()
+    known[(*key, term, translation)] = word
+    return word
 
 
 def greedy(options: SearchOptions) -> SearchOptions:
@@ -99,7 +164,7 @@ def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceConte
     return [match for match in matches if match.translation is not None]
 
 
-async def _search_with_terms(
+async def search_with_terms(
     decoded: DecodedVariant, text: str, any_case: bool, context: SentenceContext
 ) -> tuple[list[TermMatch], UnitLinks | None, tuple[Alternative, ...]]:
     """Return the terms of a sentence, its links to `text`, and the alternatives of a constrained search for all terms.

@@ -26,7 +26,7 @@ from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import TextPlanner
-from mt.pipeline.variants import SentenceContext
+from mt.pipeline.variants import SentenceContext, WordKey
 from mt.scoring.confidence import QualityEstimator
 from mt.text.formality import chosen_formality
 from mt.text.normalise import Normaliser
@@ -97,6 +97,7 @@ class Translator:
         self._compiler = ConstraintCompiler(loaded.tokenizer.target)
         self._normaliser = Normaliser(loaded.tokenizer.knows)
         self._direction_of = lru_cache(_KEPT_DIRECTIONS)(self._choose_direction)
+        self._words_alone: dict[WordKey, str] = {}
 
     @classmethod
     def load(
@@ -208,13 +209,13 @@ class Translator:
             RequestError: An argument cannot be used, the target has no such formality, or the model fails on the text.
 
         >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
-        >>> text = "My wife is very fast."
-        >>> translation = translator.translate(text, glossary={"wife": "Partnerin"}, alignment=True)
-        >>> "Partnerin" in translation.text, translation.confidence
+        >>> text = "My husband is very fast."
+        >>> translation = translator.translate(text, glossary={"husband": "Gatte"}, alignment=True)
+        >>> "Gatte" in translation.text, translation.confidence
         (True, None)
         >>> source, target = translation.sentences[0].links[0]
         >>> text[slice(*source)], translation.text[slice(*target)]
-        ('My', 'Meine')
+        ('My', 'Mein')
         """
         check_text(text)
         return self.run(self._planner(arguments), [text])[0]
@@ -290,6 +291,7 @@ class Translator:
             tokenizer=self.tokenizer,
             normaliser=self._normaliser.of_language(source_language),
             compiler=self._compiler,
+            words_alone=self._words_alone,
             request_ids=self._ids,
             caller=next(self._ids) if caller is None else caller,
             source=source_language,

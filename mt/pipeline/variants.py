@@ -38,6 +38,8 @@ from mt.text.typography import join_numbers, unify_quotes, without_damage
 from mt.tokenizer import EOS, SPACE_MARK, UNK, Tokenizer
 
 Ranges = Sequence[Range]
+WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
+"""Key of `words_alone`: source and target language, tag, prefix, banned words, maximum length, term, translation."""
 
 
 class Reading(Enum):
@@ -81,6 +83,8 @@ class SentenceContext:
     bigrams: SourceBigrams | None = None  # pairs of tokens in the sources of the training text, if known
     phrases: Phrases | None = None  # of the model
     reads_target: bool = False  # the training text has sources in the target language, too
+    words_alone: dict[WordKey, str] = field(default_factory=dict)
+    """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""
 
     def reworded(self, text: NormalisedText, kept: Sequence[Range]) -> NormalisedText:
         """Return a text with words for abbreviations, and times and numbers as models read them, but not in `kept`."""

@@ -1,32 +1,59 @@
 """Items of a line, such as cells of a table, entries of a menu and boxes to tick, which are texts of their own."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Set
 from itertools import pairwise
 from unicodedata import numeric
 
 from mt.languages import primary_language
 from mt.text.word_tables import read_tables
 
-_SEPARATOR, _BULLET, _TRAIL = (re.compile(pattern) for pattern in read_tables("patterns.toml")["items"].values())
+_SEPARATOR, _BULLET, _TRAIL, _RECORD, _FIELD, _QUOTED_FIELD = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["items"].values()
+)
 OPEN_ENDS = {name: re.compile(words) for name, words in read_tables("patterns.toml")["open_ends"].items()}
 _SEPARATORS = frozenset("|¦│║·•→➔➜✓✔✗✘✅❌★☆►▶☐☑☒")
 _BULLETS = frozenset("•·☐☑☒○◯●◉▲▼△▽◆◇■□▪▫‣①❶")
 _HINT = re.compile(  # a fast test
-    rf"[{re.escape(''.join(sorted(_SEPARATORS | _BULLETS | frozenset('[(*:!>»›/'))))}]|   "
+    rf"[{re.escape(''.join(sorted(_SEPARATORS | _BULLETS | frozenset('[(*:!>»›/'))))}\"]|   "
 )
 _TYPED_BULLETS = ("[ ]", "[x]", "[] ", "( )", " * ", ": - ", ": – ", ": + ")
 _WORD, _NO_ITEM = re.compile(r"[^\W\d_]{2}"), re.compile(r"(?:and|et|oder|or|ou|und)\b|(?:à|bis|to)\W*\Z|[^=]*=")
+_NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
+    ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
+    ",": re.compile(r"\s,|,\s|[\n(){}\[\]<>=&\\`;]|//|[.!?…]\Z|\d,\d|[^\s,]\s[^\s,]+\s"),
+}
 
 
-def split_items(paragraph: str, language: str) -> Iterator[str]:
+def find_tables(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the mark between the fields of records, and its number in each, if two lines are alike or one is quoted."""
+    for mark, no_record in _NO_RECORD.items():
+        if text.count(mark) < 2:
+            continue
+        records = [line for line in text.splitlines() if line.count(mark) > 1 and not no_record.search(line)]
+        counts = Counter(line.count(mark) for line in records)
+        counts.update(line.count(";") for line in records if mark == ";" and _QUOTED_FIELD.search(line))
+        yield from ((mark, count) for count, lines_alike in counts.items() if lines_alike > 1)
+
+
+def split_items(paragraph: str, tables: Set[tuple[str, int]], language: str) -> Iterator[str]:
     """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
-    An item has two characters or more and does not begin in lower case, or is a cell of a row of a table. Others are
-    parts of a formula or command.
+    An item has two characters or more and does not begin in lower case, or is a cell of a row of a table, or a field of
+    a record such as `"Red hat";7,50;red` of one of the `tables` of the text. Others are parts of a formula or command.
     """
-    if _HINT.search(paragraph) is None:
+    if not tables and _HINT.search(paragraph) is None:
         yield paragraph
+        return
+    for mark, no_record in _NO_RECORD.items() if tables else ():
+        if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
+            yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
+            return
+    if paragraph.count('"') > 1 and _RECORD.fullmatch(paragraph):
+        fields = (field.span(field.lastindex or 0) for field in _FIELD.finditer(paragraph))
+        places = [0, *(place for field in fields for place in field), len(paragraph)]
+        yield from ("", *(paragraph[begin:end] for begin, end in pairwise(places)), "")
         return
     if any(sign in paragraph for sign in (" > ", " » ", " › ", " / ")) and _TRAIL.fullmatch(paragraph):
         yield from re.split("( [>»›/] )", paragraph)

@@ -13,7 +13,7 @@ from mt.errors import ModelError
 from mt.languages import primary_language
 from mt.text import casing, names, titles
 from mt.text.alignment import Range
-from mt.text.members import split_list
+from mt.text.members import mend_lists, split_list, translate_numeral
 
 PHRASES_FILE = "phrases.tsv"
 MOST_CHARACTERS = 100  # of a phrase with its name and marks
@@ -47,7 +47,7 @@ class Phrases:
         """
         parts = split_list(text, (source, target))
         members = parts[::2]
-        found = self._translate_members(members, source, target)
+        found = self.translate_members(members, source, target)
         is_whole = bool(parts) and all(found[at] or " " not in members[at] for at in (0, -1))
         if not is_whole or sum(map(bool, found)) < len(found) / 2:
             return []
@@ -56,12 +56,32 @@ class Phrases:
         words = [(one or member, bool(one)) for one, member in zip(found, members, strict=True)]
         return [part for word, mark in zip(words, parts[1::2], strict=True) for part in (word, (mark, True))]
 
-    def _translate_members(self, members: Sequence[str], source: str, target: str) -> list[str | None]:
-        """Return the translations of the members of a list that are phrases and names, and None for others.
+    def mend_lists(self, text: str, translation: str, source: str, target: str, kept: bool) -> tuple[str, list[str]]:
+        """Return the translation of a sentence with the members of its lists (`members.mend_lists`), and lost ones.
+
+        Words with a capital may be names: `Reading, Bath and Nice`.
+        """
+
+        def known(some: Sequence[str]) -> list[str | None]:
+            rows = (self._rows.get((primary_language(source), _key(one)), {}) for one in some)
+            words = (row.get(primary_language(source), "") for row in rows)
+            found = self.translate_members(some, source, target)
+            return [
+                None if one[0].isupper() and word[:1].islower() else phrase
+                for one, word, phrase in zip(some, words, found, strict=True)
+            ]
+
+        return mend_lists(text, translation, (source, target), known, kept)
+
+    def translate_members(self, members: Sequence[str], source: str, target: str) -> list[str | None]:
+        """Return the translations of the members of a list that are phrases, numerals and names, and None for others.
 
         They have no capitals as nouns of German.
         """
         found = [self._translate_phrase(one, source, target, is_within=True) for one in members]
+        numerals = [translate_numeral(one, (source, target)) for one in members]
+        if sum(map(bool, numerals)) > 1:  # not sept, the month
+            found = [one or phrase for one, phrase in zip(numerals, found, strict=True)]
         given = [one if names.is_given_name(one) else None for one in members]
         if any(name and not phrase for name, phrase in zip(given, found, strict=True)):  # Rose and Anna
             found = [name or phrase for name, phrase in zip(given, found, strict=True)]

@@ -12,6 +12,9 @@ from mt.text.normalise import NormalisedText
 from mt.text.word_tables import read_tables
 
 _LANGUAGES = ("en", "de", "fr")
+_POSTCODE = re.compile(r"(?<![\w.,/-])(?:[DF]-)?\d{5} (?=[A-ZÄÖÜ])")
+_TOWN_HINT = re.compile(r"\d\d{4} [A-ZÄÖÜ]")  # a fast test
+_TOWN_ENDINGS = "stadt|berg|burg|dorf|heim|hausen|bach|ingen|furt|brücken?|kirchen|feld|ville"
 _ARTICLES = {"l": "la ", "L": "La ", "d": "de ", "D": "De "}
 _CAPITALS = re.compile("[A-Z][A-Z][A-Z]")  # a fast test
 _ACRONYM = re.compile(r"(?!\AWHO)(?<![\w./@'’-])((?:[LlDd]['’])?)([A-Z]{2,4})(?![\w/@'’-]|\.\w)")
@@ -50,6 +53,18 @@ def read_acronyms(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     found = (match for match in _ACRONYM.finditer(text.text) if match[2] in names)
     free = (one for one in found if not any(begin < one.end() and one.start() < end for begin, end in kept))
     return text.edit((*one.span(), _ARTICLES.get(one[1][:1], "") + names[one[2]]) for one in free)
+
+
+def postcodes(text: str) -> list[Range]:
+    """Return the ranges of postcodes with their towns, such as `10827 Berlin`, which stay."""
+    return [match.span() for match in _town().finditer(text)] if _TOWN_HINT.search(text) else []
+
+
+@cache
+def _town() -> re.Pattern[str]:
+    names = {name for line in read_tables("places.toml")["places"].split("\n") if line for name in line.split(", ")}
+    towns = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.compile(rf"{_POSTCODE.pattern}(?:{towns}|[A-ZÄÖÜ][a-zäöüß]+(?:{_TOWN_ENDINGS}))(?![\w-])")
 
 
 def _places(

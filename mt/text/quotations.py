@@ -1,8 +1,9 @@
-"""Quotations of a sentence: those that a translation lost or copied."""
+"""Quotations of a sentence: those that a translation lost, copied or closed badly, and the marks of direct speech."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from mt.languages import primary_language
 from mt.text.alignment import Range, with_edits
 from mt.text.word_tables import read_tables
 
@@ -11,6 +12,11 @@ _OPENING = frozenset("\"„“«'")
 _QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _MARKS_BESIDE = "".join(sorted(_QUOTES | _SINGLE_QUOTES)) + "’"
 _QUOTATIONS = [*map(re.compile, _TABLES["quotations"].values())]
+_NESTED = re.compile(r"""([^"„“«»]*(["„«])[^"„“«»]+)["„“«]([^"„“”«»]+)["“”»]\s?([.!?]?)""")
+_SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“”«»],?|["“”«»],)\s+(?=[a-zß-ÿ])""")
+_WRITTEN_SPEECH = re.compile(
+    r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
+)
 _INTERRUPTED = re.compile(
     r"[,!?…] (?:\w+-(?:t-)?(?:ils?|elles?|je|on)|(?:he|she|they|I|it) \w+|\w+ (?:er|sie|ich)|(?:said|asked|sagte) \w+"
     r")(?: \w+)?[,.!?]"
@@ -107,3 +113,28 @@ def write_quotations(translation: str, words: Mapping[str, str]) -> str:
     for quotation in _QUOTATIONS:
         translation = quotation.sub(written, translation)
     return translation
+
+
+def close_nested_quotation(source: str, translation: str) -> str:
+    """Write single marks in a quotation, and close it: `"I say 'yes'."` for `"I say "yes".`."""
+    nested = _NESTED.fullmatch(translation) if has_double_quotes(source) else None
+    if not nested or len(_QUOTATIONS[1].findall(source)) != 1:
+        return translation
+    closing = {"„": "“", "«": " »"}.get(nested[2], nested[2])
+    return f"{nested[1].rstrip()} '{nested[3].strip()}'{nested[4]}{closing}"
+
+
+def write_speech_marks(source: str, translation: str, language: str) -> str:
+    """Write the comma after direct speech that begins a text. What follows is no sentence, as in `„Wo?“ Er fragte.`."""
+    speech = _SPEECH.match(source) if source[:1] in _QUOTES else None
+    written = _WRITTEN_SPEECH.match(translation) if speech else None
+    if not speech or not written:
+        return translation
+    begin, mark, closing, rest = written.groups()
+    if not rest[:1].islower():
+        return translation
+    language = primary_language(language)
+    if language == "de":
+        return f"{begin}{mark}{closing}, {rest}"
+    comma = "," if not mark else ""
+    return f"{begin}{mark}{comma}{closing} {rest}" if language == "en" else f"{begin}{mark}{closing}{comma} {rest}"

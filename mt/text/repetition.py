@@ -1,4 +1,4 @@
-"""Detection of failed translations: repetitive ones, and ones that omit words."""
+"""Detection of failed translations: repetitive ones, ones much shorter than their source, and ones that omit words."""
 
 import re
 from bisect import bisect_left
@@ -16,6 +16,9 @@ REPEATS = 4  # minimum number of consecutive occurrences of a unit of one piece;
 SCATTERED_UNIT = 4  # number of pieces of a unit that is counted anywhere in the translation, not only in a row
 SCATTERED = 4  # minimum number of occurrences of such a unit; together they must be half of the translation
 
+LEAST_RATIO = 1 / 3
+"""Minimum of (width of a translation) / (width of its source); a translation below it is too short."""
+LEAST_WIDTH = 60  # sources below this width are not checked
 LEAST_PEAK = 0.1
 """Largest attention to a source piece below which the piece may not be translated; the difference is its deficit."""
 LEAST_DEFICIT, LEAST_OMITTED = 0.1, 9
@@ -49,6 +52,14 @@ def may_repeat(pieces: Sequence[str]) -> bool:
     A unit in a row, or one of SCATTERED_UNIT pieces, has two neighbouring pieces that occur three times.
     """
     return len(pieces) - len(set(pieces)) >= REPEATS - 1 and len(pieces) - len(set(pairwise(pieces))) >= REPEATS - 1
+
+
+def is_too_short(source: str, target: str) -> bool:
+    """Return whether the width of a translation is less than LEAST_RATIO times the width of its source."""
+    if len(target) > len(source):
+        return False
+    source_width = text_width(source)
+    return source_width >= LEAST_WIDTH and text_width(target) < LEAST_RATIO * source_width
 
 
 def completeness(source: str, target: str, log_probabilities: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from mt.languages import primary_language
 from mt.text.abbreviations import ends_with_abbreviation
 from mt.text.alignment import Range
 from mt.text.clauses import AFTER_CLAUSE, conjunctions
-from mt.text.items import OPEN_ENDS, split_items
+from mt.text.items import OPEN_ENDS, find_tables, split_items
 from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
 from mt.text.span_patterns import TIME_ZONE
 from mt.text.word_tables import read_tables
@@ -180,14 +180,14 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
 
 def _paragraphs(text: str, language: str) -> Iterator[str]:
     """Yield paragraphs and breaks (line breaks, tabs, separators) in turn: paragraph, break, ..., paragraph."""
-    begin = 0
+    begin, tables = 0, set(find_tables(text))
     for line_break in _LINE_BREAK.finditer(text) if not _BREAKS.isdisjoint(text) else ():
         if line_break[0] in ("\n", "\r\n") and _continues(text, begin, line_break, language):
             continue
-        yield from split_items(text[begin : line_break.start()], language)
+        yield from split_items(text[begin : line_break.start()], tables, language)
         yield line_break[0]
         begin = line_break.end()
-    yield from split_items(text[begin:], language)
+    yield from split_items(text[begin:], tables, language)
 
 
 def _continues(text: str, begin: int, line_break: re.Match[str], language: str) -> bool:

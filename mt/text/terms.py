@@ -20,6 +20,9 @@ LONGEST_TERM = 500  # maximum number of characters of a term
 _CACHED_TRANSLATIONS = 1024  # number of translations with cached patterns; a sentence can have as many terms
 _MOST_PROBLEMS = 20  # maximum number of problems that an error lists
 
+LEAST_NOUN = 4  # letters of a noun that may form a compound with a term
+NOUN_AFTER = re.compile(rf"[ -]([^\W\d_]{{{LEAST_NOUN},}})")
+_NOUN_BEFORE = re.compile(rf"[^\W\d_]{{{LEAST_NOUN},}} (?:of|d\w{{0,2}})(?: the| l[ae])?[ '’]$")  # "numéro de devis"
 _POSSESSIVE = re.compile(r"s\b")
 _SPACES = re.compile(r"\s{2,}|[^\S ]")  # white space other than a single space
 _CHARACTER = re.compile(r"\s+|\S")
@@ -204,6 +207,12 @@ def _free_ends(tokens: Sequence[re.Match[str]], taken: Sequence[Range]) -> list[
         stop = place if blocked[place] else stop
         ends.append(stop)
     return ends[::-1]
+
+
+def is_beside_noun(term: TermMatch, source: str, target_language: str) -> bool:
+    """Return whether a word of a source, perhaps a noun, forms a compound with a term, as `quote` in "quote number"."""
+    beside = NOUN_AFTER.match(source, term.end) or _NOUN_BEFORE.search(source[: term.begin])
+    return beside is not None and forms_compounds(term.translation or "", target_language)
 
 
 def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> list[TermMatch]:

@@ -11,6 +11,7 @@ from mt.languages import primary_language
 from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, REFERENCE
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
+from mt.text.quotations import close_nested_quotation, write_speech_marks
 from mt.text.word_tables import read_tables
 
 NARROW_NO_BREAK_SPACE = "\u202f"
@@ -153,6 +154,7 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _DASH_AT_WORD.sub(" – ", translation)
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
+    translation = write_speech_marks(source, close_nested_quotation(source, translation), language)
     if source.count(";") == 1 and translation.count(", ") == 1 and "," not in source and ";" not in translation:
         translation = translation.replace(", ", " ; " if primary_language(language) == "fr" else "; ")
     if ";" in translation and primary_language(language) == "fr":

@@ -74,6 +74,27 @@ def test_no_search_is_repeated_without_need(translator: Translator) -> None:
     assert translator.translate("The cat draws the train.", glossary={"cat": word}).text.lower() == result.text.lower()
 
 
+@pytest.mark.parametrize(
+    ("text", "term", "first", "second"),
+    [
+        ("The house is very old.", ("house", "Hütte"), [(False, 1), (True, 8)], [(True, 8)]),
+        # The word alone is the translation, or unknown: a greedy draft shows the displaced words.
+        ("Where is my car?", ("car", "Karosse"), [(False, 1), (False, 1), (True, 8)], [(False, 1), (True, 8)]),
+    ],
+)
+def test_a_sentence_with_terms_needs_no_beam_search_without_them(
+    text: str, term: tuple[str, str], first: list[tuple[bool, int]], second: list[tuple[bool, int]]
+) -> None:
+    translator = Translator.load(STARTER_MODEL, "cpu")
+    planner = translator.planner(source="en", target="de", terms=Terms((term,)))
+    for expected in (first, second):
+        task = planner.task(text)
+        translator.dispatcher.run([task])
+        assert term[1] in task.translation().text
+        searches = [(request.constraints is not None, request.options.beam_size) for request in task.requests]
+        assert searches == expected
+
+
 @pytest.mark.parametrize(("word", "term"), [("door", "Klappe"), ("train", "Bahn"), ("house", "Eigenheim")])
 def test_a_term_does_not_end_the_sentence(word: str, term: str) -> None:
     """A model that does not know a term writes `Niemand öffnete die Tür. Klappe.`, or stops before the day."""
@@ -106,7 +127,8 @@ def test_the_attention_of_a_translation_is_computed_once(small_model: Path) -> N
 
     text = "The dog sees {x} and 12,345 houses."  # numbers and terms both need the attention of the draft
     assert "Köter" in translated(Translator(loaded, attend=count), [text])[0].text
-    assert len(set(pairs)) == len(pairs) > 0
+    assert len(pairs) > 1
+    assert len(set(pairs)) == len(pairs)
 
 
 @pytest.mark.parametrize(

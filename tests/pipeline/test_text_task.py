@@ -216,6 +216,7 @@ CASES: dict[str, list[str]] = {
     "line breaks inside the sentence": ["a man\n sees → ein Mann\n sieht", "a man sees → ein Mann sieht"],
     "ends of sentences": ["Oh.\nI am.\r\n\r\nSo → Ja.\nIch, bin.\r\n\r\nSo", "Oh. I am. So → Ja. Ich, bin. So"],
     "a protected span with a line break": ["see 😀\nmen → sieh 😀\nMann", "see men → sieh Mann"],
+    "doubled quotation marks": ['a ""man"" sees → ein ""Mann"" 5"" sieht', 'a "man" sees → ein "Mann" 5" sieht'],
     "an untranslatable sentence": ["мир\u00a0и мир"],
     "letters that the tokenizer does not know": ["a ｍａｎ → ein Mann", "a man → ein Mann"],
     "a line before a noun": ["he sees the\n> cat → er sieht die\n> Katze", "he sees the cat → er sieht die Katze"],

@@ -19,12 +19,13 @@ from mt.text.documents.pdf_layout import Block, BlockKind
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags, read_marks
 from mt.text.measures import read_measure
-from mt.text.members import split_list
+from mt.text.members import mend_lists, split_list
 from mt.text.names import lost_names, write_names
 from mt.text.negation import mend_prohibitions
 from mt.text.normalise import NormalisedText, normalise_text
 from mt.text.numbers import mend_numbers, unify_numbers, write_dates
 from mt.text.numerals import count_lost_values
+from mt.text.places import postcodes
 from mt.text.quotations import lost_quotations, whole_quotation
 from mt.text.schedules import lost_ranges, mend_ranges, translate_line
 from mt.text.span_patterns import PLACEHOLDER
@@ -166,6 +167,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
     (partial(lost_names, translation=""), 2000, ["Mary ", "Mary, ", "Our LLC. A & "]),
     (partial(write_names, translation="Maria " * 50), 2000, ["Mary "]),
+    (postcodes, 5000, ["10827 ", "10827 B"]),
     (
         lambda text: mend_prohibitions(text, text.replace("must", "muss"), ("en", "de")),
         500,
@@ -175,6 +177,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (lambda text: lost_ranges(text, text, ("de", "fr")), 500, ["`x` Mo–Fr 9:10-9:20 "]),
     (lambda text: translate_line(text, ("en", "de")), 50, ["Mon, ", "Mon 1-", "Mon 8 h "]),
     (lambda text: split_list(text, ("en", "de")), 2000, ["a, ", "a and ", "a b, or "]),
+    (lambda text: mend_lists(text, text, ("en", "de"), lambda some: [*some]), 200, ["a, ", "a and ", "a, b or c, "]),
     (partial(read_measure, source="en", target="de"), 5000, ["1 cup ", "2 kg a ", "1½ ⋯1"]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),

@@ -8,7 +8,7 @@ import pytest
 from mt.text.alignment import Range
 from mt.text.names import lost_names
 from mt.text.negation import is_lost
-from mt.text.places import lost_places
+from mt.text.places import lost_places, postcodes
 from mt.text.protect import find_spans, has_doubled_numbers, lost_spans
 from mt.text.quotations import copied_quotations, lost_quotations
 from mt.text.schedules import lost_dates, lost_days, lost_ranges
@@ -21,6 +21,7 @@ LOST: dict[str, Callable[[str, str, tuple[str, str]], Sequence[Range]]] = {
     "names": lambda source, translation, _: lost_names(source, translation),
     "negations": lambda *texts: [(0, len(texts[0]))] if is_lost(*texts) else [],
     "places": lost_places,
+    "postcodes": lambda source, _, __: postcodes(source),
     "titled names": lambda source, translation, languages: lost_titled_names(source, translation, languages[0]),
     "dates": lost_dates,
     "ranges of days and times": lost_ranges,
@@ -83,6 +84,10 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en fr", "⟨Lyon⟩ and Berlin-Mitte", "La ville"),
         ("fr de", "De l'eau de Cologne de ⟨Cologne⟩", "Wasser"),
         ("en ja", "Munich", "ミュンヘン"),
+    ],
+    "postcodes": [
+        ("", "nach ⟨10827 Berlin⟩ und ⟨D-12345 Musterstadt⟩.", ""),
+        ("", "⟨75011 Paris⟩, 10000 Euro, 12345 Dateien, 2024 Berlin, x-10827 Berlin, 10827 Berlin-Mitte", ""),
     ],
     "titled names": [
         ("en", "Dear Mr ⟨Smith⟩,", "Sehr geehrte Frau,"),

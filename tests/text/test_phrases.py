@@ -77,6 +77,8 @@ LISTED = (
         ("en-de", "Paid, Paid, APPLES", "Bezahlt, Bezahlt, ÄPFEL"),
         ("en-de", "April, apples, paid", "April, Äpfel, bezahlt"),
         ("en-de", "Rose, Tom and Anna", "Rose, Tom und Anna"),
+        ("fr-de", "Six, sept et huit", "Sechs, sieben und acht"),
+        ("fr-de", "sept, sept, sept", "sieben, sieben, sieben"),
         ("en-de", "apples, paid, more", None),
     ],
 )
@@ -94,6 +96,7 @@ def test_parts_of_lists() -> None:
     ]
     assert phrases.list_parts("we paid, paid, apples", "en", "de") == []  # a sentence
     assert phrases.list_parts("paid, more, none", "en", "de") == []
+    assert phrases.mend_lists("see Paid, Apples, apples or apples", "sieh Paid", "en", "de", False)[0] == "sieh Paid"
 
 
 def test_phrases_in_brackets() -> None:

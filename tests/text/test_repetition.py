@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mt.text.alignment import PieceAttention, Range, with_edits
-from mt.text.repetition import completeness, doubled_words, is_repetitive, omitted_words
+from mt.text.repetition import completeness, doubled_words, is_repetitive, is_too_short, omitted_words
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,18 @@ from mt.text.repetition import completeness, doubled_words, is_repetitive, omitt
 )
 def test_repetitive(source: str, target: str, expected: bool) -> None:
     assert is_repetitive(source.split(), target.split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        *(("a" * 60, "b" * 20, False), ("a" * 61, "b" * 20, True), ("a" * 59, "b", False)),  # the last is short itself
+        *(("a" * 60, "中" * 8, False), ("a" * 63, "中" * 8, True)),
+        *(("中" * 24, "b" * 20, False), ("中" * 25, "b" * 20, True)),
+    ],
+)
+def test_too_short(source: str, target: str, expected: bool) -> None:
+    assert is_too_short(source, target) == expected
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,23 @@ def test_compounds_hold_translations_of_parts_of_compounds(compounds: list[bool]
     assert len(missing_terms(matches, text, "de")) == missing
 
 
+@pytest.mark.parametrize(
+    ("source", "term", "expected"),
+    [
+        ("The quote number is there.", "quote", True),
+        ("The quote and the invoice.", "quote", False),
+        ("Le numéro de devis.", "devis", True),
+        ("The number of the quote.", "quote", True),
+        ("The new quote, number five.", "quote", False),
+    ],
+)
+def test_terms_stand_beside_nouns(source: str, term: str, expected: bool) -> None:
+    begin = source.index(term)
+    match = TermMatch(begin, begin + len(term), "Angebot")
+    assert terms.is_beside_noun(match, source, "de") is expected
+    assert not terms.is_beside_noun(match, source, "fr")
+
+
 def test_the_error_lists_problems() -> None:
     pairs = (("", "x"), ("a", "b"), ("a", "c"), ("d" * (terms.LONGEST_TERM + 1), "e"), ("f", " "), ("g\nh", "i"))
     with pytest.raises(RequestError) as caught:

@@ -137,7 +137,6 @@ def has_foreign_marks(text: str) -> bool:
         mark["bbcode"]
         or mark["latex"]
         or mark["rst"]
-        or mark["struck"]
         or mark["wiki"]
         or mark[0][0] == "'"
         or _EMPHASISED.match(mark[0])

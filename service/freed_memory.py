@@ -2,7 +2,9 @@
 
 import asyncio
 import ctypes
+import re
 import sys
+from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -23,6 +25,16 @@ def return_large_blocks() -> None:
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(MMAP_THRESHOLD, BLOCK_BYTES)
+
+
+def memory_bytes(name: str) -> int:
+    """Return the value `name`, such as VmHWM, from /proc/self/status in bytes; 0 if it is missing.
+
+    getrusage would include the parent's peak.
+    """
+    status = Path("/proc/self/status")
+    match = re.search(rf"^{name}:\s+(\d+) kB", status.read_text() if status.exists() else "", re.MULTILINE)
+    return 1024 * int(match[1]) if match else 0
 
 
 def return_freed_memory() -> None:

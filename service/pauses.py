@@ -1,10 +1,14 @@
 """Shorter pauses of the event loop, by rarer full garbage collections and more frequent thread switches."""
 
+import asyncio
 import gc
 import sys
 
+from service.freed_memory import memory_bytes, return_freed_memory
+
 FULL_EVERY = 100_000  # collections of the second generation before a full collection; Python's default is 10
 SWITCH_SECONDS = 0.001  # Python's default is 0.005
+GROWTH_BYTES = 100_000_000  # growth of the web process after which it runs a full collection
 
 
 def shorten_pauses() -> None:
@@ -12,7 +16,8 @@ def shorten_pauses() -> None:
 
     A full collection took 150 milliseconds with the objects of all modules, and 100 milliseconds more with a thousand
     requests in progress; under load there was one each second. Now there is one in 50 million sentences. Requests leave
-    hardly any reference cycles, and the frequent collections of the first two generations find most of them.
+    hardly any reference cycles, and the frequent collections of the first two generations find most of them;
+    GrowthCollector bounds what the others cost.
 
     After each wait for a socket, the event loop needs the interpreter lock again, and waits up to `SWITCH_SECONDS` for
     every thread that runs Python code. With Python's default, and four threads that parsed glossaries, /livez took up
@@ -31,3 +36,19 @@ def collect_while_idle() -> None:
     """
     if gc.get_count()[2] >= 10:
         gc.collect()
+
+
+class GrowthCollector:
+    """Full collections of a process whose memory has grown by `GROWTH_BYTES`, so that no cycle can fill the machine."""
+
+    def __init__(self) -> None:
+        self._least = memory_bytes("RssAnon")  # since the last collection
+
+    async def check(self) -> None:
+        """Collect in a thread if the memory has grown. The collection itself stops the event loop for 5 to 40 ms."""
+        size = memory_bytes("RssAnon")
+        self._least = min(self._least, size)
+        if size > self._least + GROWTH_BYTES:
+            await asyncio.to_thread(gc.collect)
+            await asyncio.to_thread(return_freed_memory)
+            self._least = memory_bytes("RssAnon")

@@ -48,7 +48,7 @@ from service.http.connections import ACCEPTS, BACKLOG, SEND_BYTES, Connections, 
 from service.hub_models import install_models
 from service.logs import open_logs
 from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
-from service.pauses import shorten_pauses
+from service.pauses import GrowthCollector, shorten_pauses
 from service.processes import disable_core_dumps
 from service.routes.page import files
 from service.settings import Settings, SettingsError, load_settings, option, variable
@@ -217,6 +217,13 @@ class HttpServer(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]  # the others have the same address
         structlog.get_logger().info("listening", host=host, port=port)
         shorten_pauses()
+        self._collector = GrowthCollector()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Check the memory every second: uvicorn calls this every 0.1 s."""
+        if counter % 10 == 0:
+            await self._collector.check()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer the connections that wait in the kernel, which would reset them, and then close the sockets."""

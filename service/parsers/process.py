@@ -7,7 +7,6 @@ of the connection. Linux kills the process if it exceeds its processor time. The
 import contextlib
 import gc
 import os
-import re
 import resource
 import sys
 import time
@@ -19,7 +18,7 @@ from typing import Any
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.processes import end_with_parent
-from service.freed_memory import return_freed_memory
+from service.freed_memory import memory_bytes, return_freed_memory
 from service.parsers.frames import Outcome, ParserLimits, Status, dump_outcome, load
 from service.parsers.operations import OPERATIONS
 from service.processes import disable_core_dumps
@@ -72,30 +71,21 @@ def main(descriptor: int) -> None:
     end_with_parent(parent)
     confine(limits)
     send(connection, Outcome(Status.DONE))
-    kept = _memory_bytes("VmHWM") + KEPT_BYTES
-    large = _memory_bytes("RssAnon") + FREED_BYTES
+    kept = memory_bytes("VmHWM") + KEPT_BYTES
+    large = memory_bytes("RssAnon") + FREED_BYTES
     while True:
         operation, *arguments = load(connection.recv_bytes())
         allowed = int(time.process_time()) + 1 + limits.cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
         outcome = run(operation, arguments)
-        last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > kept
+        last = outcome.status is Status.MEMORY or memory_bytes("VmHWM") > kept
         send(connection, Outcome(outcome.status, outcome.content, last))
         if last:
             return
         del arguments, outcome  # not kept until the next request
-        if _memory_bytes("RssAnon") > large:
+        if memory_bytes("RssAnon") > large:
             gc.collect()
             return_freed_memory()
-
-
-def _memory_bytes(name: str) -> int:
-    """Return the value `name`, such as VmHWM, from /proc/self/status in bytes; 0 if it is missing.
-
-    getrusage would include the parent's peak.
-    """
-    match = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return 1024 * int(match[1]) if match else 0
 
 
 if __name__ == "__main__":

@@ -13,11 +13,12 @@ from typing import cast
 
 import pytest
 
-from service import freed_memory
+from service import freed_memory, pauses
 from service.access.api_keys import make_key
 from service.errors import CannotTranslate, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.freed_memory import RETURN_BYTES, LongList, RequestMemory
 from service.http.admission import RequestGate, WorkKind
+from service.pauses import GROWTH_BYTES, GrowthCollector
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
 from service.workers.fleet import Fleet
@@ -308,6 +309,25 @@ def test_a_long_list_is_freed_without_a_copy() -> None:
     while freed() is not None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+async def test_garbage_is_collected_if_memory_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from a lower level than at the start."""
+    for sizes, expected in (([5, 5], False), ([5, 5 + GROWTH_BYTES + 1, 5], True), ([9, 5, 6 + GROWTH_BYTES, 5], True)):
+        read = iter(sizes)
+        monkeypatch.setattr(pauses, "memory_bytes", lambda _, read=read: next(read))
+        cycle = Node()
+        left = weakref.ref(cycle)
+        gc.disable()
+        try:
+            del cycle
+            collector = GrowthCollector()
+            for _ in sizes[1 : len(sizes) - expected]:
+                assert left() is not None
+                await collector.check()
+            assert (left() is None) == expected
+        finally:
+            gc.enable()
 
 
 async def test_memory_of_large_requests_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:

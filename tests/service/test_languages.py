@@ -7,6 +7,7 @@ import pytest
 from mt.languages import Direction, DirectionSet, closest_language
 from service.errors import InvalidRequest, UnsupportedLanguage
 from service.languages import TranslationRoutes
+from service.routes.deepl import language_codes
 from service.routes.deepl.glossaries import DictionaryBody, parse_directions
 from service.routes.deepl.language_codes import parse_source, parse_target, source_languages, target_languages
 from service.routes.languages import encoded_languages
@@ -24,7 +25,7 @@ def test_a_glossary_has_one_dictionary_of_a_pair() -> None:
         parse_directions([body, body], routes("en-de"))
 
 
-def test_a_model_of_many_languages_is_not_expanded_to_pairs() -> None:
+def test_a_model_of_many_languages_is_not_expanded_to_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     many = TranslationRoutes([DirectionSet(TAGS, TAGS)])
     assert len(many.languages) == len(many.source_languages) == len(many.target_languages) == len(TAGS)
     assert many.find("sr-Latn", "zh-Hant") == (Direction("sr-Latn", "zh-Hant"),)
@@ -36,6 +37,9 @@ def test_a_model_of_many_languages_is_not_expanded_to_pairs() -> None:
     assert [language["code"] for language in listed] == sorted(TAGS)
     assert encoded_languages(many) is encoded_languages(many)
     assert len(source_languages(many)) <= len(TAGS) and len(target_languages(many)) == len(TAGS) + 1
+    monkeypatch.setattr(language_codes, "glossary_directions", lambda *_: pytest.fail("all pairs are listed"))
+    bodies = [DictionaryBody(source_lang="en", target_lang=tag, entries="a\tb") for tag in TAGS[4:]]
+    assert parse_directions(bodies, many) == [Direction("en", tag) for tag in TAGS[4:]]
 
 
 def test_pairs_meet_in_a_pivot() -> None:

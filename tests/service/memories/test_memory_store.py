@@ -5,6 +5,7 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from threading import Event
 
@@ -336,6 +337,9 @@ async def test_a_search_reads_a_bounded_part_of_the_index(database: Database, mo
     monkeypatch.setattr(memory_index, "MAX_ENTRIES", 30)
     store = MemoryStore(database, LIMITS)
     units = [MemoryUnit(f"the the common words {n} r{n}", f"{n}") for n in range(100)]
-    memory = await store.put(KEY, "x", EN_DE, units)
-    (match,) = await store.matches(KEY, memory.id, EN_DE, ["the the common words 42 r43"], 0.7)
+    memory = await store.put(KEY, "x", EN_DE, [*units, MemoryUnit("42 r43 in no other unit", "rare")])
+    sentence = "the the common words 42 r43"
+    (match,) = await store.matches(KEY, memory.id, EN_DE, [sentence], 0.7)
     assert match.target in ("42", "43")
+    similar = partial(memory_index.similar_units, memory=memory.number, sentence=sentence.split(), score=0.7)
+    assert max(bound for _, bound in database.run_sync(similar)) == 1.0  # of the rare words: the others are not read

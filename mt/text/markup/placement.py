@@ -36,10 +36,9 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
     cuts = {place for mark in marks for place in (mark.begin, mark.end)}
     links = [*translated.alignment, *_copies(segment, target)]
     placement = _Placement(marks, UnitAlignment(source, target, links, cuts), translated.alignment)
-    if segment.ordered:
-        return interleave(target, marks, _in_order(placement))
     placement.place_all()
-    return interleave(target, placement.marks, [placement.places[number] for number in range(len(marks))])
+    places = [placement.places[number] for number in range(len(marks))]
+    return interleave(target, marks, list(_in_order(places)) if segment.ordered else places)
 
 
 def _copies(segment: Segment, target: str) -> Iterator[Link]:
@@ -382,20 +381,10 @@ def _occurrences(part: str, text: str) -> Iterator[int]:
         yield place
 
 
-def _in_order(placement: _Placement) -> list[Range]:
-    """Return the target range of each mark, such that the order of the marks is preserved."""
-    places: list[Range] = []
+def _in_order(places: Sequence[Range]) -> Iterator[Range]:
+    """Yield the ranges, each moved behind those before it."""
     last = 0
-    allowed = placement.allowed(-1)
-    for number, mark in enumerate(placement.marks):
-        if mark.empty:
-            begin = end = placement.empty_place(number)
-        else:
-            unused = set(allowed)
-            best = placement.translated(mark, allowed, unused)
-            span = best[1] if best else placement.place_by_position(mark, allowed, unused)
-            begin, end = placement.units.characters(span)
+    for begin, end in places:
         begin = max(last, begin)
         last = max(begin, end)
-        places.append((begin, last))
-    return places
+        yield begin, last

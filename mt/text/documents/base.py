@@ -13,7 +13,7 @@ from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
 from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import VALUES, Decode, InlineItem, InlineKind, read_inline, split_whitespace, text_items
-from mt.text.markup.marks import Part, Translations, is_changed, render_parts
+from mt.text.markup.marks import Part, Translations, is_changed, render_parts, text_of
 from mt.text.markup.tokens import MAX_TOKENS
 from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
 
@@ -136,17 +136,6 @@ class TextDocument(Document):
         self.parts.append(self.source[self.done : place])
         self.done = place
 
-    def add(self, segment: Segment, source: str, write: Callable[[TranslatedSegment], str]) -> None:
-        """Append a text. It is rendered by `write`, or as `source` if its translation equals the segment."""
-        number = len(self.segments)
-
-        def render(translations: Translations) -> str:
-            new = translations[number]
-            return source if new.text == segment.text else write(new)
-
-        self.parts.append(render)
-        self.segments.append(segment)
-
     def add_stripped(self, text: str, source: str, write: Callable[[str], str]) -> None:
         """Append a text without tags. Its segment is the text without leading and trailing white space.
 
@@ -158,7 +147,10 @@ class TextDocument(Document):
             self.keep(source)
             return
         body, sign, letter = _without_access_key(body)
-        self.add(Segment(body), source, lambda new: write(before + _with_access_key(new.text, sign, letter) + after))
+        self.parts.append(partial(text_of, len(self.segments)))
+        self.segments.append(Segment(body))
+        begin = len(self.parts) - 1
+        self.join(begin, body, source, lambda new: write(before + _with_access_key(new, sign, letter) + after))
 
     def add_string(self, text: str, source: str, write: Callable[[str], str], doubled: bool = False) -> None:
         """Append a string of a program. In an ICU message, each branch is a text of its own.

@@ -18,8 +18,8 @@ from mt.languages import regional_tag
 from mt.text.documents.base import Document, DocumentOptions, SegmentList
 from mt.text.documents.chunks import chunk_members, open_chunk
 from mt.text.documents.packages import Package, PackageDocument, script_kind, with_language
-from mt.text.documents.run_items import Element, RunSchema
-from mt.text.documents.runs import XML_SPACE, RunParagraphs, parse_part
+from mt.text.documents.run_items import XML_SPACE, Element, RunSchema
+from mt.text.documents.runs import RunParagraphs, parse_part
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import VALUES, split_whitespace

@@ -7,6 +7,7 @@ as a link, a content control or a tracked insertion.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from typing import Any
@@ -15,11 +16,13 @@ from lxml import etree
 
 from mt.text.markup.inline import InlineItem, InlineKind, StandsForWord, partners, split_whitespace, symbol_before
 from mt.text.markup.notes import is_note_mark
+from mt.text.markup.rendering import NOT_XML
 from mt.text.word_tables import read_words
 
 Element = Any  # of lxml, which has no types
 _FORMULAS = frozenset({"m", "oMath"})  # local names of formulas, which stand for a word of their sentence
 _NOTE_STYLE = re.compile(r"(?i)(?:foot|end)note|superscript")
+XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _MAX_FIELD = 40  # maximum number of characters of a field that is read as a part of its sentence
 
 
@@ -88,15 +91,7 @@ class RunFormat:
     properties: Element | None
 
 
-@dataclass(frozen=True)
-class RunText:
-    """Part of an item that is not translated: a text with its format."""
-
-    properties: Element | None
-    text: str
-
-
-Part = Any  # Element, Wrapper, FieldCode, RunFormat or RunText
+Part = Any  # Element, Wrapper, FieldCode or RunFormat
 Item = InlineItem[Part]
 _Key = tuple[str, ...]  # the visible properties of a format
 
@@ -173,7 +168,8 @@ class RunReader:
             if is_low and (symbol := symbol_before(found[-1], item.text)):
                 base = found.pop()
                 found += (replace(base, text=part) for part in split_whitespace(base.text[: symbol.start()]) if part)
-                parts = (RunText(self._properties(base), symbol[0]), RunText(self._properties(item), item.text))
+                pieces = (base, symbol[0]), (item, item.text)
+                parts = tuple(new_run(self._schema, self._properties(one), text) for one, text in pieces)
                 item = InlineItem(InlineKind.KEPT, parts, symbol[0] + item.text)
             found.append(item)
         return found
@@ -193,7 +189,7 @@ class RunReader:
                         yield replace(before[-1], text=text)
                     else:
                         glued = done < len(items) and mark[-1:] == text[-1:] and items[done].text[:1].isalnum()
-                        yield InlineItem(InlineKind.EMPTY, (RunText(properties, text),), breaks=glued)
+                        yield InlineItem(InlineKind.EMPTY, (new_run(self._schema, properties, text),), breaks=glued)
             else:
                 yield from texts
                 before += (item for item in texts if item.kind is InlineKind.TEXT)
@@ -261,6 +257,18 @@ def run_properties(schema: RunSchema, run: Element) -> Element | None:
     """Return the properties of a run: its first element, if it has any. A search would read all texts of the run."""
     first = next(run.iterchildren("*"), None)
     return first if first is not None and first.tag == schema.properties else None
+
+
+def new_run(schema: RunSchema, properties: Element | None, text: str) -> Element:
+    """Return a run with a text and a copy of its properties."""
+    run = etree.Element(schema.run)
+    if properties is not None and (len(properties) or properties.attrib):
+        run.append(deepcopy(properties))
+    written = etree.SubElement(run, schema.text)
+    written.text = NOT_XML.sub("", text)
+    if schema.preserve_space:
+        written.set(XML_SPACE, "preserve")
+    return run
 
 
 def wrapper_content(schema: RunSchema, wrapper: Element) -> Element:

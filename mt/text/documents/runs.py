@@ -19,19 +19,17 @@ from mt.text.documents.run_items import (
     RunFormat,
     RunReader,
     RunSchema,
-    RunText,
     Wrapper,
     is_prompt,
+    new_run,
     run_properties,
     wrapper_content,
 )
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import BuiltSegment, InlineKind, InlineText, decode_nothing, read_inline
-from mt.text.markup.rendering import NOT_XML
 
 _MAX_PROPERTIES = 200  # maximum number of elements in the format of a run; Word has 40 properties
 _MAX_VALUES = 10_000  # maximum number of characters in it
-XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 _Slot = tuple[InlineText[Part], int]  # a part of a paragraph, and the index of its segment if it has one
 
@@ -171,10 +169,6 @@ class _Writer:
         for element in elements:
             if isinstance(element, FieldCode):
                 self._append(element.elements)
-            elif isinstance(element, RunText):
-                self.formats.append(element.properties)
-                self._text(element.text)
-                self.formats.pop()
             elif not isinstance(element, Wrapper | RunFormat):
                 place, run = self.containers[-1], element.getparent()
                 if run is not None and run.tag == self.schema.run:
@@ -184,14 +178,8 @@ class _Writer:
                 place.append(element)
 
     def _text(self, text: str) -> None:
-        run = etree.SubElement(self.containers[-1], self.schema.run)
         run_format = self.formats[-1] if self.formats else self.base
-        if run_format is not None and (len(run_format) or run_format.attrib):
-            run.append(deepcopy(run_format))
-        written = etree.SubElement(run, self.schema.text)
-        written.text = NOT_XML.sub("", text)
-        if self.schema.preserve_space:
-            written.set(XML_SPACE, "preserve")
+        self.containers[-1].append(new_run(self.schema, run_format, text))
 
 
 def _check_formats(name: str, root: Element, schema: RunSchema) -> None:
@@ -218,7 +206,7 @@ def _groups(items: Sequence[Item], schema: RunSchema, language: str) -> Iterator
     for number, item in enumerate(items):
         depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
         group.append(item)
-        parts = [part for part in item.parts if not isinstance(part, RunText)] if item.breaks and schema.tabs else []
+        parts = item.parts if item.breaks and schema.tabs else ()
         tab = any(next(part.iter(*schema.tabs), None) is not None for part in parts)
         if item.breaks and not (depth or tab):
             before, after = group[-20:], items[number + 1 : number + 4]

@@ -72,9 +72,6 @@ SUFFIXES = tuple(sorted(_OPENERS))
 PACKED_SUFFIXES = (".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".pptx", ".xlsx")
 """File name suffixes of the binary formats."""
 
-_CONVERSIONS = {".pdf": ".docx"}
-"""Map from the suffix of a format that cannot be written to the suffix of the translated file."""
-
 
 def translated_name(name: str, language: str = "") -> str:
     """Return the file name of the translation of the file `name` into `language`.
@@ -84,7 +81,7 @@ def translated_name(name: str, language: str = "") -> str:
     """
     suffix = PurePath(name).suffix
     stem = name[: len(name) - len(suffix)] + (f"_{language}" if language else "")
-    return stem + suffix + _CONVERSIONS.get(suffix.lower(), "")
+    return stem + suffix + (".docx" if suffix.lower() == ".pdf" else "")
 
 
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:

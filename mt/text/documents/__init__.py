@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from io import BytesIO
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded, did_you_mean
@@ -14,6 +15,7 @@ from mt.text.documents.gettext import open_po
 from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
 from mt.text.documents.office import OfficeDocument
+from mt.text.documents.packages import root_name
 from mt.text.documents.plain import open_json, open_subtitles, open_text
 from mt.text.documents.tables import open_table
 from mt.text.documents.tmx import open_tmx
@@ -26,7 +28,8 @@ Opener = Callable[[str, bytes, DocumentOptions], Document]
 
 
 def _open_xml(name: str, content: bytes, options: DocumentOptions) -> Document:
-    return (resources.open_android if resources.is_android(content) else open_markup)(name, content, options)
+    is_android = root_name(BytesIO(content)).rpartition("}")[2] == "resources"
+    return (resources.open_android if is_android else open_markup)(name, content, options)
 
 
 def _at_first_use(module: str, opener: str) -> Opener:

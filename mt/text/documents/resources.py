@@ -21,8 +21,6 @@ _PROPERTY, _PROPERTY_ESCAPE, _ARGUMENT, _STRINGS, _STRINGS_ESCAPE, _REFERENCE = 
     re.compile(pattern) for pattern in read_tables("documents/patterns.toml")["resources"].values()
 )
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
-_RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
-_RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
 
 # These patterns match every line and string, complete or not: a failed search would begin again at each letter.
 
@@ -107,11 +105,6 @@ def open_resx(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     return _open_elements(
         name, content, options, dialect, is_text, lambda elements, number: elements.tokens[number].name == "value"
     )
-
-
-def is_android(content: bytes) -> bool:
-    """Return whether an XML file has the root element of Android's resources."""
-    return _RESOURCES.search(content[:_RESOURCES_WITHIN]) is not None
 
 
 def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDocument:

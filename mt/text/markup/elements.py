@@ -1,7 +1,7 @@
 """Elements of HTML and XML: pairs of tags, and the properties that decide how an element is translated."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from mt.text.markup.inline import StandsForWord
@@ -84,15 +84,6 @@ HTML = Dialect(
     words=True,
 )
 """The rules for HTML. Deleted text is not a part of the sentence around it."""
-
-
-def in_svg(dialect: Dialect) -> Dialect:
-    """Return the rules for the text of a picture in HTML, given the rules for the HTML."""
-    return replace(
-        dialect,
-        splitting=dialect.splitting | {"defs", "desc", "g", "svg", "symbol", "text", "title"},
-        textless=(dialect.textless - {"svg"}) | {"metadata"},
-    )
 
 
 def is_marked_as_kept(token: Token) -> bool:

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 
 from mt.text.clauses import LIST_SIGN, divides_lines
 from mt.text.markup.attributes import MarkupLanguages, language_attributes, text_attributes
-from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, in_svg, is_marked_as_kept
+from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, is_marked_as_kept
 from mt.text.markup.inline import (
     Decode,
     InlineItem,
@@ -34,6 +34,7 @@ _SEPARATOR = re.compile(  # of the items of a menu
 )
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _SYNTAX = re.compile(r"""(?<!\\)(\\[nt]|\\u00(?:20|[Aa]0)|")""")  # breaks, spaces and, in Android, quotes around spaces
+_SVG_BLOCKS = frozenset({"defs", "desc", "g", "svg", "symbol", "text", "title"})
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
@@ -86,7 +87,10 @@ class TokenReader:
         starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
         if starts and self._translating and elements.partner[number] >= 0 and self._has_own_text(number):
             inside = self.tokens[number : elements.end[number]]
-            inner = in_svg(self.dialect) if token.name == "svg" else replace(self.dialect, notes=frozenset())
+            inner = replace(self.dialect, notes=frozenset())
+            if token.name == "svg":
+                textless = (self.dialect.textless - {"svg"}) | {"metadata"}
+                inner = replace(self.dialect, splitting=self.dialect.splitting | _SVG_BLOCKS, textless=textless)
             stands = self.dialect.stands_for_word("sup" if token.name in self.dialect.notes else token.name)
             self.items.append(InlineItem(InlineKind.EMPTY, (self._nested(inside, inner),), stands=stands))
             return elements.end[number]

@@ -139,7 +139,6 @@ class ElementIndex:
     def __post_init__(self) -> None:
         count = len(self.tokens)
         self.partner, self.end, self.block = [-1] * count, list(range(1, count + 1)), [False] * count
-        self._blocks_before: list[int] = []
         self.parent = [-1] * count
         # _last_text[i]: last text directly in element i, or -1; _last_text[-1]: last text outside of all elements
         self._last_text = [-1] * (count + 1)

@@ -29,8 +29,11 @@ def split_items(
     if len(parts) == 1:
         yield items, True, decode
         return
-    decode_part = _with_pairs(decode) if "''" in message else decode
     number = begin = 0  # number of pieces that are done, and offset in the next piece
+
+    def decode_doubled(text: str) -> Iterator[tuple[str, str | None]]:
+        return decode_pieces(decode(text), _PAIR, lambda pair: "'")
+
     for text, translated in parts:
         left, part = len(text), list[InlineItem[Any]]()
         while left:
@@ -43,9 +46,4 @@ def split_items(
             else:
                 part.append(item)
             number, begin = (number + 1, 0) if end == len(meaning) else (number, end)
-        yield part, translated, decode_part
-
-
-def _with_pairs(decode: Decode) -> Decode:
-    """Return a function that decodes two apostrophes as one."""
-    return lambda text: decode_pieces(decode(text), _PAIR, lambda pair: "'")
+        yield part, translated, decode_doubled if "''" in message else decode

@@ -66,18 +66,16 @@ class WordWriter:
         if block.kind in (BlockKind.HEADER, BlockKind.FOOTER):
             paragraph = self._running_title(block.kind)
         else:
-            paragraph = self._new_paragraph()
+            element = OxmlElement("w:p")
+            self._end.addprevious(
+                element
+            )  # `add_paragraph` of the document reads all paragraphs before, and all styles
+            paragraph = Paragraph(element, self._document._body)
         if style := self._styles.get((block.kind, block.level)):
             paragraph._p.style = style
         run = paragraph.add_run(text)
         if block.bold:
             run.bold = True
-
-    def _new_paragraph(self) -> Paragraph:
-        """Append a paragraph. `add_paragraph` of the document reads all paragraphs before, and all styles."""
-        element = OxmlElement("w:p")
-        self._end.addprevious(element)
-        return Paragraph(element, self._document._body)
 
     def content(self) -> bytes:
         out = BytesIO()

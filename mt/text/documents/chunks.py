@@ -31,9 +31,8 @@ def chunk_members(package: Package) -> Iterator[str]:
             continue
         for relationship in parse_part(package.name, member, package.read(member)).iter("{*}Relationship"):
             if relationship.get("Type", "").endswith("/aFChunk"):
-                base = "" if relationship.get("Target", "").startswith("/") else posixpath.dirname(folder)
-                target = posixpath.normpath(posixpath.join(base, relationship.get("Target", "").lstrip("/")))
-                if target in package.members:
+                path = posixpath.join("/", posixpath.dirname(folder), relationship.get("Target", ""))
+                if (target := posixpath.normpath(path).lstrip("/")) in package.members:
                     yield target
 
 

@@ -50,7 +50,8 @@ class TranslatedSentence:
 
     alternatives: tuple[Alternative, ...]
     expectation: Expectation
-    marked: tuple[Range, ...] = ()  # ranges of the best alternative, for those of the sentence in another order
+    labels: tuple[int, ...] = ()  # numbers of the marked ranges of the sentence that were decoded between marks
+    marked: tuple[Range, ...] = ()  # those of the best alternative, for `labels` in another order
 
     @property
     def best(self) -> Alternative:
@@ -110,20 +111,23 @@ class SentenceTranslator:
         return other if is_better or not is_kept else translated
 
     async def _translate_with_ranges(self, part: TextPart, no_break_spaces: bool) -> TranslatedSentence:
-        """Translate a sentence with marks of emphasis around its marked ranges, if the model knows these.
+        """Translate a sentence with marks of emphasis around its labels, if the model knows these.
 
         The sentence is translated without them, too. This translation is used if the other lacks some of the marks, or
-        is clearly worse.
+        is clearly worse. Attention finds the places of the marks of other words.
         """
-        bare, text = replace(part, marked=()), strings.write_marks(part.text, part.marked)
-        cuts = [cut for place in part.marked for cut in place]
+        bare, language = replace(part, marked=()), self.context.source
+        numbers = [n for n, place in enumerate(part.marked) if strings.is_label(part.text, place, language)]
+        if not (labels := tuple(part.marked[n] for n in numbers)):
+            return await self.translate(bare, None, no_break_spaces)
+        text, cuts = strings.write_marks(part.text, labels), [cut for place in labels for cut in place]
         ranges = [*part.kept_ranges, *((span.begin, span.end) for span in protect.find_spans(part.text))]
         ranges += [(term.begin, term.end) for term in self.context.find_terms(part.text, part.kept_ranges)]
         is_cut = any(begin < cut < end for begin, end in ranges for cut in cuts)
-        is_whole = part.marked[0] == (0, len(part.text))
+        is_whole = labels[0] == (0, len(part.text))
         is_readable = not (self.is_message or is_cut or is_whole) and self.context.known_pieces(strings.EMPHASIS)
         is_readable = is_readable and self.context.covers(text, self.context.max_length)
-        if not is_readable or strings.has_foreign_marks(text) or strings.read_marks(text) != (part.text, part.marked):
+        if not is_readable or strings.has_foreign_marks(text) or strings.read_marks(text) != (part.text, labels):
             return await self.translate(bare, None, no_break_spaces)
         size = len(strings.EMPHASIS)
         kept = tuple(
@@ -137,12 +141,12 @@ class SentenceTranslator:
         is_read = is_read and strings.keeps_marks(text, translated.best.text)
         if not is_read or other.exceeds(translated, _HANDICAP):
             return other
-        words = [part.text[begin:end] for begin, end in part.marked]
+        words = [part.text[begin:end] for begin, end in labels]
         known = {word: new for word in words if (new := self.context.known_translation(word))}
         texts = [strings.read_marks(strings.write_known(one.text, known)) for one in translated.alternatives]
         pairs = zip(translated.alternatives, texts, strict=True)
         alternatives = tuple(with_text(one, new) for one, (new, _) in pairs)
-        return replace(translated, alternatives=alternatives, marked=texts[0][1])
+        return replace(translated, alternatives=alternatives, labels=tuple(numbers), marked=texts[0][1])
 
     async def _translate_message(
         self, parts: Sequence[tuple[str, bool]], wholes: Sequence[str], no_break_spaces: bool
@@ -180,7 +184,7 @@ class SentenceTranslator:
             bare = await self._translate_with_ranges(
                 TextPart(marked.text, False, marked.kept, marked.marked), no_break_spaces
             )
-        return replace(bare, alternatives=await _place_tags(inline, bare, self.context), marked=())
+        return replace(bare, alternatives=await _place_tags(inline, bare, self.context), labels=(), marked=())
 
     async def _translate_bare(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None, no_break_spaces: bool
@@ -359,8 +363,8 @@ async def _place_tags(
     """Return the translations of the segment of a sentence with its tags: at the marked ranges, or by attention."""
     assert inline.built is not None
     built, normalise = inline.built, context.normaliser.normalise
-    segment = built.segment
-    source, targets = normalise(segment.text), [normalise(one.text) for one in translated.alternatives]
+    labels = [built.segment.marked[n] for n in translated.labels]
+    source, targets = normalise(built.segment.text), [normalise(one.text) for one in translated.alternatives]
     attentions = await attend_texts([(source.text, target.text) for target in targets], context)
     before, _, after = ("".join(parts) for parts in inline.sources())
     placed = []
@@ -370,7 +374,7 @@ async def _place_tags(
             copies = [link for _, link in find_copies(source.text, target.text)]
             links = link_words(source.text, target.text, attentions[number], copies)
         alignment = [(source.original_range(*left), target.original_range(*right)) for left, right in links]
-        marks = with_marks(alignment, segment.marked, () if number else translated.marked)
+        marks = with_marks(alignment, labels, () if number else translated.marked)
         rendered = "".join(built.render(TranslatedSegment(alternative.text, marks), str))
         placed.append(replace(alternative, text=before + rendered + after))
     return tuple(placed)

@@ -136,6 +136,7 @@ class TextTask:
         for (part, routine), (source_range, gap), explained in zip(self._sentences, places, explanations, strict=True):
             translated = routine.value
             best, expectation = translated.best, translated.expectation
+            labels = [part.marked[n] for n in translated.labels]
             begin = end + len(gap)
             end = begin + len(best.text)
             yield SentenceTranslation(
@@ -146,7 +147,7 @@ class TextTask:
                 confidence=expectation.quality,
                 links=tuple(
                     (_move(left, source_range[0]), _move(right, begin))
-                    for left, right in with_marks(explained.links, part.marked, translated.marked)
+                    for left, right in with_marks(explained.links, labels, translated.marked)
                 ),
                 attention=explained.attention,
                 untranslated=not best.pieces,

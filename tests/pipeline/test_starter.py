@@ -83,6 +83,17 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
             ".* <b>Datei</b> und dann <b>Drucken</b> aus[.]",
         ),
         ("en-de", "Click <b>OK</b> to close the window.", r"Klicken Sie auf <b>OK</b>, um das Fenster zu schließen\."),
+        # emphasised words and values, which the model would read as labels
+        ("en-fr", "You have <b>3</b> new messages.", r"Vous avez <b>3</b> nouveaux messages\."),
+        ("en-de", "You have <strong>{count}</strong> new messages.", r".* <strong>{count}</strong> neue Nachrichten\."),
+        ("en-fr", "There are <b>{n}</b> items in your <a>cart</a>.", r".* <b>{n}</b> articles .* <a>panier</a>\."),
+        ("en-de", "Press the <b>green</b> button.", r".* <b>grüne</b> Schaltfläche\."),
+        ("en-de", "Click the <b>Save</b> button to store your <i>changes</i>.", ".* <i>Änderungen</i> .*"),
+        ("en-de", "<i>Red</i> and <b>green</b> apples.", r"<i>Rote</i> und <b>grüne</b> Äpfel\."),
+        ("en-fr", "<b>Warning:</b> do not open the lid.", "<b>Avertissement :</b> .*"),
+        ("de-en", "Hier ist das Rauchen <u>nicht</u> erlaubt.", ".*<u>isn't</u>.*"),
+        ("de-en", "{a} hat Ihnen eine <a>Nachricht</a> gesendet.", ".* a <a>message</a>[.]"),
+        ("en-fr", "Do <b>NOT</b> open the lid.", "N'ouvrez <b>pas</b> .*"),
         ("en-de", "<strong>Hello</strong> %{name}", "<strong>Hallo</strong> %{name}"),
         ("en-de", "{a}×{b} pixels", "{a}×{b} Pixel"),  # the model loses the words for {a} and {b} in every reading
         ("fr-en", "Cliquez sur les points (**...**), puis sur **Ajouter**.", r".*\(\*\*\.\.\.\*\*\).* \*\*Add\*\*\."),
@@ -179,7 +190,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         (
             "en-de",
             "You need <b>Java 8</b> or <b>later</b> to run this program.",
-            r".* <b>Java 8</b> oder <b>später</b>, .*",
+            r".* <b>Java 8</b> oder <b>höher</b>, .*",
         ),
         # marks of notes
         ("en-de", "The house<sup>1</sup> is old.", r"Das Haus<sup>1</sup> ist alt\."),

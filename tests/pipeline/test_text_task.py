@@ -154,9 +154,10 @@ CASES: dict[str, list[str]] = {
     "a name, a number or a thing": ["see {0} men → sieh {0} Mann", *TRIED],
     "a name that is in the sentence": ["Tom and {name} → Tom und {name}", "Tom and Peter → Tom und Peter"],
     "a new number": ["a {name} man → ein {name} Mann", "a Tom man → ein Tom 1 Mann", "a Martin man → ein Martin Mann"],
-    "tags": [
-        "a <b>big man</b> sees → ein <b>große Frau</b> sieht",
-        *("a **big man** sees → 1|ein **große Frau** sieht", "a big man sees → ein großer Mann sieht"),
+    "tags": ["a <b>big man</b> sees → ein <b>großer Mann</b> sieht", "a big man sees → ein großer Mann sieht"],
+    "labels": [
+        "a <b>Old D</b> <i>sees</i> → ein <b>große Frau</b> <i>sieht</i>",
+        *("a **Old D** sees → 1|ein **große Frau** sieht", "a Old D sees → ein Hund sieht"),
     ],
     "an empty element": ["see <0/> men → sieh <0/> Mann", *TRIED],
     "lost emphasis": ["the **File** → die **Datei**", *["the **File** → die Datei"] * 2, "the File → die Datei"],
@@ -314,9 +315,11 @@ def test_what_is_asked_and_what_comes_of_it(name: str) -> None:
         (((2, 7),), "ein **alter Hund** ist", "a **Old D** is", "ein alter Hund ist", {(2, 7): "alter Hund"}),
         (((2, 7),), "0|ein **alter Hund** ist", "a **Old D** is", "b c d e", {(2, 5): "c"}),  # better without marks
         (((2, 7),), "ein **Old D** ist", "a **Old D** is", "ein Old D ist", {(2, 7): "Old D"}),  # a copied label
-        (((0, 7),), "ein alter Hund ist", "**a Old D** is", "b c d e", {(0, 1): "b"}),  # without marks
+        (((2, 7),), "ein alter Hund ist", "a **Old D** is", "b c d e", {(2, 5): "c"}),  # without marks
+        (((0, 7),), "", "", "b c d e", {(0, 1): "b"}),  # no label
         (((2, 4),), "", "", "b c d e", {(2, 5): "c"}),  # within a word
         (((0, 10),), "", "", "b c d e", {(2, 5): "c"}),  # around the sentence
+        (((0, 1), (2, 7)), "ein **alter Hund** ist", "a **Old D** is", "ein alter Hund ist", {(2, 7): "alter Hund"}),
         (((2, 5), (6, 7)), "ein **Alt** **E** ist", "a **Old** **D** is", "ein Alt E ist", {(6, 7): "E"}),
     ],
 )

@@ -101,6 +101,24 @@ def test_ranges_are_written_as_emphasis_and_read_again() -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "marked", "labels"),
+    [
+        ("en", "Choose **File** and **Save as** or **C**, then **OK**.", ["File", "Save as", "C", "OK"]),
+        ("en", "Press the **green** button **3** or **{n}**, do **NOT** wait.", []),
+        ("en", "**Red** and **Green** apples", ["Green"]),
+        ("en", "**Warning:** (**Help**)", ["Help"]),
+        ("en", "**Save** – writes the file", ["Save"]),
+        ("en", "**{name}** opens the **Mein** menu", ["Mein"]),
+        ("de", "Klicken Sie auf **Neu**. Der **Hund** und eine **Katze** auf der **Start**-Seite", ["Neu", "Start"]),
+        ("fr", "Ouvrez le menu des **Outils**.", ["Outils"]),
+    ],
+)
+def test_labels(language: str, marked: str, labels: list[str]) -> None:
+    text, ranges = strings.read_marks(marked)
+    assert [text[slice(*place)] for place in ranges if strings.is_label(text, place, language)] == labels
+
+
+@pytest.mark.parametrize(
     ("sentence", "inner"),
     [
         ("**It is.**", "It is."),

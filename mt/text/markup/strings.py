@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
+from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
 from mt.text.markup.copies import is_time
@@ -48,6 +49,8 @@ _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "tt", "var"}) |
 _BEFORE_NOTE = 100  # number of characters before the mark of a note that are examined
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
+_GOES_ON = re.compile(r" ?[\w({%:]")
+_ARTICLE = re.compile(r"\b(?:d(?:as|e[mnrs]|ie)|(?:euer|eure|ihr|k?ein|[dms]ein|unser)e?[mnrs]?) \Z", re.IGNORECASE)
 _EMPTY_END = re.compile(r"""["'\s]/(?:>|&gt;)\Z""")
 _MAY_BE_CODE = re.compile(r"[<{\[*@#&`~]|\A---")  # a fast test: without it, a text has no tags and no code
 EMPHASIS = "**"  # the mark that models know best
@@ -82,6 +85,19 @@ def keeps_marks(text: str, translation: str) -> bool:
         and text.count("*") == translation.count("*")
         and all(one[0].count("„") == one[0].count("“") and one[0].count('"') % 2 == 0 for one in found)
     )
+
+
+def is_label(text: str, place: Range, language: str) -> bool:
+    """Return whether a marked range may be a label: models read other emphasised words as labels, too.
+
+    A label has a capital that is not that of its sentence or, as far as articles show, of a German noun.
+    """
+    before, word, after = text[: place[0]], text[slice(*place)], text[place[1] :]
+    if not word[0].isupper() or word[-1] in ".:!?" or (word.isupper() and len(word) > 2):
+        return False
+    if primary_language(language) == "de" and after[:1] != "-" and _ARTICLE.search(before[-9:]):
+        return False
+    return any(map(str.isalnum, before)) or not _GOES_ON.match(after)
 
 
 def write_marks(text: str, ranges: Sequence[Range]) -> str:

@@ -43,7 +43,7 @@ from mt.text.normalise import normalise_text
 from service.access.api_keys import list_keys
 from service.access.database import Database, DatabaseUnavailable
 from service.app import create_app
-from service.freed_memory import return_large_blocks
+from service.freed_memory import return_freed_memory, return_large_blocks
 from service.http.connections import ACCEPTS, BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
 from service.logs import open_logs
@@ -217,6 +217,7 @@ class HttpServer(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]  # the others have the same address
         structlog.get_logger().info("listening", host=host, port=port)
         shorten_pauses()
+        return_freed_memory()  # of the tables that were read at the start
         self._collector = GrowthCollector()
 
     async def on_tick(self, counter: int) -> bool:

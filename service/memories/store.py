@@ -42,6 +42,7 @@ UNFINISHED_SECONDS = 3600.0  # from the last transaction of an interrupted uploa
 PURGED_ROWS = 5000  # rows that one transaction deletes
 UPLOADS = 4  # files of more than SMALL_FILE whose units are in memory at a time: 200,000 units take 34 MB
 SMALL_FILE = 100_000  # bytes
+CLEANUP_SECONDS = 2.0  # time for the deletion of a refused upload, whose caller waits for the answer
 LOOKUPS = 8  # sentences that one transaction looks up
 
 _DELETED = f"{KEY_PREFIX}deleted"  # owner of deleted memories, until `_purge` has deleted all their units
@@ -117,13 +118,14 @@ class MemoryStore:
                 memory = await self._database.write(work, owner)
                 id, part = memory.id, following
         except BaseException:
-            if id:
-                unfinished = partial(_mark_deleted, condition="id = ? AND NOT ready", values=(id,))
-                with suppress(StorageUnavailable):  # then it stays invisible
-                    await self._database.write(unfinished)
+            unfinished = partial(_mark_deleted, condition="id = ? AND NOT ready", values=(id,))
+            with suppress(StorageUnavailable, TimeoutError):  # then it stays invisible; the next change purges it
+                async with asyncio.timeout(CLEANUP_SECONDS):
+                    if id:
+                        await self._database.write(unfinished)
+                    await self._purge(owner)
             raise
-        finally:
-            await self._purge(owner)
+        await self._purge(owner)
         return memory
 
     async def get(self, owner: str, id: str) -> Memory:

@@ -18,6 +18,7 @@ from mt.text.fuzzy_match import similarity, words
 from service.access.database import Database
 from service.errors import InvalidRequest, NotFound, StorageFull, StorageUnavailable
 from service.memories import index as memory_index
+from service.memories import store as memory_store
 from service.memories.store import (
     OPERATOR,
     PURGED_ROWS,
@@ -205,6 +206,24 @@ async def test_a_late_transaction_leaves_nothing() -> None:
         with pytest.raises(StorageUnavailable):
             await MemoryStore(database, LIMITS).put("192.0.2.1", "x", EN_DE, numbered(3))
         assert rows(database) == 0
+
+
+async def test_an_upload_is_refused_in_time_on_a_disk_that_stands_still(
+    database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deletion of what it has stored would take as long again."""
+    outcomes = iter([StorageUnavailable()])
+
+    async def write(*_: object) -> None:
+        for error in outcomes:
+            raise error
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(database, "write", write)
+    monkeypatch.setattr(memory_store, "CLEANUP_SECONDS", 0.01)
+    with pytest.raises(StorageUnavailable):
+        async with asyncio.timeout(10):
+            await store.put(KEY, "x", EN_DE, numbered(3))
 
 
 @pytest.mark.parametrize("delay", range(4))

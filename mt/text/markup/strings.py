@@ -150,10 +150,7 @@ def has_foreign_marks(text: str) -> bool:
     Nor do they know dates and times within marks: `**Tuesday**` became `**Titag**`.
     """
     return any(
-        mark["bbcode"]
-        or mark["latex"]
-        or mark["rst"]
-        or mark["wiki"]
+        not (mark["emphasis"] or mark["link"])
         or mark[0][0] == "'"
         or _EMPHASISED.match(mark[0])
         or (mark["emphasis"] and is_time(text[mark.end("emphasis") : mark.start("emphasis_end")]))
@@ -355,12 +352,10 @@ def _split_around_branches(parts: Sequence[tuple[str, bool]], language: str) -> 
 
 def _sign(tag: StringTag, text: str, language: str) -> str:
     """Return the character that stands for a tag when sentences are divided, or "" if it does not matter to them."""
-    if tag.name == STATEMENT:
+    if tag.name == STATEMENT or tag.name in BLOCKS:
         return "\n"
     if tag.begin == len(text) or tag.closes:
-        return "\n" if tag.name in BLOCKS else ""
-    if tag.name in BLOCKS:
-        return "\n"
+        return ""
     if tag.name == "br":
         before, after = text[max(0, tag.begin - 20) : tag.begin], text[tag.end : tag.end + 20]
         is_in_table = text.startswith("|", text.rfind("\n", 0, tag.begin) + 1)

@@ -232,12 +232,10 @@ class TokenReader:
         self._append_text(before)
         if self.dialect.backslashes:
             for piece, following in pairwise([*_SYNTAX.split(body), ""]):
-                if piece == '"':
-                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,)))
-                elif piece == "\\n":
+                if piece == "\\n":
                     self._divide((piece,), following)
                 elif _SYNTAX.fullmatch(piece):
-                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=True))
+                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=piece != '"'))
                 else:
                     for part in split_whitespace(piece, _HTML_SPACE):
                         self._append_text(part)

@@ -53,14 +53,11 @@ def add_values(document: TextDocument, name: str, first: int, last: int, keys: C
             properties = _PROPERTIES.match(text, begin)
             assert properties is not None  # the pattern matches the empty string
             begin = properties.end()
+        document.keep_until(first + begin)
         if scalar.style in ("|", ">"):
-            document.keep_until(first + begin)
             _add_block(document, text[begin:end], folded=scalar.style == ">")
-        elif any(map(str.isalnum, scalar.value)):
-            document.keep_until(first + begin)
-            _add_scalar(document, text[begin:end], scalar.value, scalar.style)
         else:
-            continue
+            _add_scalar(document, text[begin:end], scalar.value, scalar.style)
         document.done = first + end
     document.keep_until(last)
 

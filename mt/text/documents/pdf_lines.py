@@ -170,9 +170,9 @@ class _LineReader:
             if part is not None and begins is not None:
                 part.alone = part.alone and not begins
                 yield from self._line(part)
+                part = None
+            if part is None:
                 part = _Part(style, left, right, baseline, left, [], array("f"), {}, alone=not begins)
-            elif part is None:
-                part = _Part(style, left, right, baseline, left, [], array("f"), {})
             elif space:
                 part.text.append(" ")
                 part.places.append(left - part.right)

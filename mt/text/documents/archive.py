@@ -29,7 +29,6 @@ _OPEN_DOCUMENT = Dialect(
     kept=_NAMES["fields"],
     notes=_NAMES["apart"],
     breaks=frozenset({"text:s", "text:line-break"}),
-    spaces=frozenset({"text:s"}),
     attributes=True,
     textless_attributes=_NAMES["values"],
 )

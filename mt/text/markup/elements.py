@@ -33,7 +33,7 @@ class Dialect:
       text. The content of `kept` elements is part of a text, but is not translated.
     - The content of elements with a local name in `code` is not translated if they contain text directly.
     - The content of `notes` elements is divided into texts of its own, and the element is an empty one within a text.
-    - Empty XML elements in `breaks` stand for white space, those in `spaces` for one space if they have no attribute.
+    - Empty XML elements in `breaks` stand for white space.
     - If `attributes` is true, attributes with text are translated, and if `srcdoc` is true, so are documents in
       attributes.
     - `languages` and `fragment` are those of MarkupOptions.
@@ -55,7 +55,6 @@ class Dialect:
     notes: frozenset[str] = frozenset()
     raised: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
-    spaces: frozenset[str] = frozenset()
     backslashes: bool = False
     attributes: bool = False
     srcdoc: bool = False
@@ -68,7 +67,7 @@ class Dialect:
 
     def stands_for_word(self, name: str) -> StandsForWord:
         """Return where the element `name` stands for a word if it has no text."""
-        if not self.words or not name or name in NO_WORDS or name in self.breaks | self.spaces:
+        if not self.words or not name or name in NO_WORDS or name in self.breaks:
             return StandsForWord.NEVER
         return StandsForWord.WITHIN if not self.xml and name in HTML_INLINE else StandsForWord.ALWAYS
 

@@ -101,8 +101,7 @@ class Markup:
 
     def __init__(self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment]) -> None:
         self.segments = segments
-        lost = dialect.spaces | {""}
-        tags = Counter((token.kind.value, token.name) for token in tokens if token.name not in lost)
+        tags = Counter((token.kind.value, token.name) for token in tokens if token.name)
         self.tags = sorted(tags.items())
         reader = TokenReader(tokens, dialect, segments)
         self._parts = reader.read()

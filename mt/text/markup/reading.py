@@ -276,8 +276,6 @@ class TokenReader:
             self.items.append(InlineItem(InlineKind.KEPT, parts, " ".join(token.source.split())))
         elif token.name in self.dialect.breaks if self.dialect.xml else token.name == "br":
             self._break(parts, number + 1)
-        elif token.kind is TokenKind.EMPTY and token.name in self.dialect.spaces and not token.attributes:
-            self.items.append(InlineItem(InlineKind.TEXT, parts, " "))
         else:
             lost = token.kind is TokenKind.START and self.elements.end[number] != number + 1
             stands = StandsForWord.NEVER if lost else self.dialect.stands_for_word(token.name)

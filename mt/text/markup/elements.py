@@ -15,7 +15,9 @@ CODE, VISIBLE = _WORDS["code"], _WORDS["visible"]
 HTML_NAMES = BLOCKS | VOID | NO_WORDS | HTML_INLINE
 
 _CLOSED_BY = dict.fromkeys(BLOCKS, frozenset({"p"})) | {
-    name: frozenset(closed.split()) for name, closed in read_tables("markup/closed.toml").items()
+    name: frozenset(closed.split())
+    for names, closed in read_tables("markup/closed.toml").items()
+    for name in names.split()
 }
 
 

@@ -29,6 +29,7 @@ NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel 
 PIECE_BYTES = 64  # a header, or a piece of a body, costs the event loop as much as so many bytes
 MAX_LACK = 256 * PIECE_BYTES  # bytes by which the headers, trailers and pieces of a client may be shorter than that
 MAX_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
+WAITING_BYTES = 65_536  # of their bodies, which the limit of bodies that are being received does not count
 OTHER_FILES = 64  # files that are open beside the connections: of workers, parsers, the database and ACCEPTS
 FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a half-closed connection is closed
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -139,6 +140,12 @@ class Connection(HttpToolsProtocol):
         self._join_pieces()
         if self._head_bytes > HEAD_BYTES:  # of a head or of trailers
             self._refuse(HeadTooLarge())
+        elif sum(len(waiting.body) for waiting, _ in self.pipeline) > WAITING_BYTES:
+            assert self._running  # they wait for it
+            self.pipeline.clear()
+            self.cycle = self._running
+            problem = f"the bodies of requests that wait for the answer to another have more than {WAITING_BYTES} bytes"
+            self._refuse(InvalidRequest.listing(problem))
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Keep a connection open whose client has closed only its own end, and waits for the answer.

@@ -135,7 +135,8 @@ class Connection(HttpToolsProtocol):
             self._ignore_upgrade(data[upgrade.args[0] :])
             return
         except httptools.HttpParserError:
-            self._refuse(self._refusal or InvalidRequest.listing("the request is not valid HTTP"))
+            refusal = self._refusal or InvalidRequest.listing("the request is not valid HTTP")
+            self._refuse(refusal.with_traceback(None))  # a cycle: the traceback leads to this connection
             return
         self._join_pieces()
         if self._head_bytes > HEAD_BYTES:  # of a head or of trailers
@@ -243,6 +244,9 @@ class Connection(HttpToolsProtocol):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
                 cycle.message_event.set()
+        for cycle, _ in self.pipeline:  # it will not run, and leads to this connection, which knows the newest one
+            cycle.on_response = lambda: None
+        self.pipeline.clear()
         super().connection_lost(exc)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:

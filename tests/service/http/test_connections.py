@@ -24,7 +24,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import HEAD_BYTES, NotFound, ServiceError
 from service.http.admission import RequestGate
@@ -93,6 +93,11 @@ class Service(AppThread):
     def busy(self) -> int:
         """The number of connections that have sent the head of a request."""
         return len(self.connections.open) - len(self.connections.waiting)
+
+    @property
+    def tasks(self) -> int:
+        """The number of requests that are being answered."""
+        return len(self._server.server_state.tasks)
 
     def connect(self, receive_bytes: int = 0) -> socket.socket:
         connection = socket.socket()
@@ -233,22 +238,51 @@ def test_a_refused_request_has_an_id(service: Service, request_bytes: bytes, sta
     assert len(json.dumps(line)) < 300
 
 
-def errors_in_memory() -> list[ServiceError]:
-    return [error for error in gc.get_objects() if issubclass(type(error), ServiceError)]
+def left_in_memory() -> list[object]:
+    kinds = (ServiceError, Connection, RequestResponseCycle)
+    return [one for one in gc.get_objects() if issubclass(type(one), kinds)]
+
+
+WAIT = POST.replace(b"echo", b"wait?turns=30") + b"Content-Length: 0\r\n\r\n"
+
+
+KEPT = [
+    GET + b"X: a\r\n" * 300 + b"\r\n",
+    b"A" * 60_000 + b" / HTTP/1.1\r\n\r\n",
+    WAIT + GET + b"\r\n" + CHUNKED + b"1\r\na\r\n" * 300,  # closes the connection without an answer to the last one
+    WAIT + CHUNKED + b"1\r\na\r\n" * 300,
+    WAIT + GET + b"X: a\r\n" * 300 + b"\r\n",
+    WAIT + (GET + b"\r\n") * (MAX_PIPELINED + 8),
+    WAIT + POST + b"Connection: close\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000,
+]
+"""Bytes of requests that are refused, or wait for the answer to another."""
+
+
+def send_and_close(service: Service, data: bytes, at_once: bool) -> None:
+    """Close the connection after the answers, or `at_once` when the first request waits for its answer."""
+    begun = service.begun
+    with service.connect() as connection:
+        connection.sendall(data)
+        if at_once:
+            service.until(lambda: service.begun > begun)
+        else:
+            read_all(connection)
 
 
 @pytest.mark.skipif("RECORDED_LOOP" in os.environ, reason="the recorder holds frames")
-@pytest.mark.parametrize("request_bytes", [GET + b"X: a\r\n" * 300 + b"\r\n", b"A" * 60_000 + b" / HTTP/1.1\r\n\r\n"])
-def test_a_refused_request_leaves_no_cycle(service: Service, request_bytes: bytes) -> None:
+@pytest.mark.parametrize("leaves", [False, True])
+def test_refused_and_waiting_requests_leave_no_cycle(service: Service, leaves: bool) -> None:
     """The bytes that were received would stay in memory until a full garbage collection."""
+    service.until(lambda: not service.connections.open)
     gc.collect()
     gc.disable()
     try:
-        before = errors_in_memory()
-        service.send(request_bytes)
-        service.until(lambda: not service.connections.open)
+        before = left_in_memory()
+        for data in KEPT:
+            send_and_close(service, data, at_once=leaves and data.startswith(WAIT))
+        service.until(lambda: not service.connections.open and not service.tasks)
         service.do(lambda: None)
-        assert [error for error in errors_in_memory() if error not in before] == []
+        assert [one for one in left_in_memory() if not any(one is other for other in before)] == []
     finally:
         gc.enable()
 

@@ -52,7 +52,7 @@ class LongList(list[T]):
     __slots__ = ()
 
     def __del__(self) -> None:
-        if len(self) > PIECE:
+        if len(self) > PIECE and not sys.is_finalizing():  # a thread that is started then never begins
             Thread(target=_free, args=(self,), daemon=True).start()  # a copy would touch each item
 
 

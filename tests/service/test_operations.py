@@ -295,6 +295,12 @@ class Node:
         self.itself = self
 
 
+def test_a_long_list_that_lives_to_the_end_of_the_process_does_not_delay_it() -> None:
+    program = "import builtins; from service.freed_memory import LongList; builtins.kept = LongList(range(100_000))"
+    ended = subprocess.run([sys.executable, "-c", program], timeout=30, capture_output=True, check=True)
+    assert ended.stderr == b""
+
+
 def test_a_long_list_is_freed_without_a_copy() -> None:
     """A copy would touch each item, which took the event loop 10 ms."""
     item = set[int]()

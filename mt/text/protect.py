@@ -273,7 +273,7 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
             ):
                 group = "glued"
         elif group == "address":
-            end = begin + len(_trim_address(match[0]))
+            end = begin + len(_trim_address(match[0]) or match[0])  # [a](...) has no other address
         elif group == "number" and sentence[end : end + 1] == '"' and begin < opening:
             quotes += sentence.count('"', counted, end)
             counted = end

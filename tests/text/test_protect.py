@@ -23,7 +23,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "Hello.World is no address, and/or he/she",
         "See ⟨https://en.wikipedia.org/wiki/A_(b)⟩, please.",
         "(see ⟨http://a.b/c?d=e&f=g#h⟩)",
-        "⟨www.example.org⟩. ⟨example.com/path⟩! [a](⟨xref:b/c-d-profiles⟩), [a](⟨page⟩) [a](two words)",
+        "⟨www.example.org⟩. ⟨example.com/path⟩! [a](⟨xref:b/c-d-profiles⟩), [a](⟨page⟩) [a](two words), [a](⟨...⟩)",
         "在⟨https://x.com⟩看",
         "⟨48.8584° N⟩, ⟨2,2945° E⟩ of ⟨48.8⟩",
         "⟨52°31′12″N⟩ ⟨13° E⟩, ⟨15″⟩, BLZ ⟨100 500 00⟩, ⟨1⟩ ⟨234⟩ ⟨567⟩, ⟨12⟩ ⟨34⟩",

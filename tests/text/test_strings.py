@@ -175,6 +175,7 @@ def test_marks_around_a_sentence(sentence: str, inner: str) -> None:
         '---\ntitle: "⟨My dog⟩"\ntags: [a b]\n---\n⟨It is⟩\n---\n⟨title: a⟩\n---',
         "---\n⟨It is⟩\n---",
         "{# A note #}⟨It is {{ '<b>' }} so.⟩",
+        "⟨See \ufffc and {n, plural, one {# dog} other {# dogs}} \ufffc now.⟩ ⟨Go \ufffc on.⟩",
     ],
 )
 def test_sentences_of_texts_with_tags(marked: str) -> None:

@@ -345,9 +345,12 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
 def _split_around_branches(parts: Sequence[tuple[str, bool]], language: str) -> Iterator[TextPart]:
     """Yield the sentences of a message, of which one contains its branches. `parts` are those of `split_message`."""
     argument = "".join(text for text, _ in parts[1:-1])
+    place = len(parts[0][0])  # in the rest of the text; the text may have such a character elsewhere
     for part in split_marked_text(parts[0][0] + _OBJECT + parts[-1][0], language):
-        has_branches = _OBJECT in part.text
-        yield replace(part, text=part.text.replace(_OBJECT, argument), kept=part.kept and not has_branches)
+        has_branches = 0 <= place < len(part.text)
+        text = part.text[:place] + argument + part.text[place + 1 :] if has_branches else part.text
+        yield replace(part, text=text, kept=part.kept and not has_branches)
+        place -= len(part.text)
 
 
 def _sign(tag: StringTag, text: str, language: str) -> str:

@@ -426,6 +426,7 @@ async def _with_breaks(
     ends = [typography.places_of_sentence_ends(source, text, places) for text in texts]
     links = await link_texts([(source, text) for text in texts], context) if None in ends else None
     written = []
+    divides = any(span.begin < place < span.end for span in protect.find_spans(source) for place in places)
     for number, (text, targets) in enumerate(zip(texts, ends, strict=True)):
         if targets is None and links:
             units = links[number]
@@ -433,5 +434,5 @@ async def _with_breaks(
         elif targets is None:
             targets = [max(0, text.find(" ", place * len(text) // len(source))) for place in places]
         moved = [(target, mark) for target, (_, mark) in zip(targets, breaks, strict=True)]
-        written.append(typography.insert_breaks(text, moved))
+        written.append(typography.insert_breaks(text, moved, () if divides else protect.find_spans(text)))
     return written

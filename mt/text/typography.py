@@ -240,16 +240,17 @@ def places_of_sentence_ends(source: str, translation: str, places: Sequence[int]
     return [targets[ends.index(place)] for place in places]
 
 
-def insert_breaks(translation: str, breaks: Sequence[tuple[int, str]]) -> str:
+def insert_breaks(translation: str, breaks: Sequence[tuple[int, str]], spans: Sequence[ProtectedSpan] = ()) -> str:
     """Insert line breaks (place, text) in a translation. They replace the white space at their places.
 
-    A break after the last word, before closing punctuation, goes before the word.
+    A break after the last word, before closing punctuation, goes before the word; one within a span goes before it.
     """
     parts: list[str] = []
     end = 0
     for place, text in sorted(breaks, key=lambda item: item[0]):
         if _CLOSING.issuperset(translation[place:]):
             place = max(end, translation.rfind(" ", 0, place)) if " " in translation[end:place] else place
+        place = next((span.begin for span in spans if span.begin < place < span.end), place)
         parts += [translation[end:place].rstrip(" "), text]
         end = place + len(translation[place:]) - len(translation[place:].lstrip(" "))
     return "".join([*parts, translation[end:]])

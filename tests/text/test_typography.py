@@ -1,6 +1,7 @@
 import pytest
 
 from mt.text import quotations, typography
+from mt.text.protect import find_spans
 
 
 def test_other_words_are_quoted() -> None:
@@ -42,6 +43,9 @@ def test_breaks_stand_at_ends_of_sentences() -> None:
     assert typography.insert_breaks("a b.", [(4, "\n> ")]) == "a\n> b.", "no line without words"
     assert typography.insert_breaks("alle ✓", [(4, "   ")]) == "alle   ✓"
     assert typography.insert_breaks("Hallo da! 😀", [(9, "\n")]) == "Hallo da!\n😀"
+    assert typography.insert_breaks("see {{ a }}.", [(12, "\n")], find_spans("see {{ a }}.")) == "see\n{{ a }}."
+    text = "{{ a }} {{ b }}"
+    assert typography.insert_breaks(text, [(4, "\n"), (10, "\t")], find_spans(text)) == "\n{{ a }}\t{{ b }}"
     assert typography.insert_breaks("abc", [(0, "\t"), (3, "\n")]) == "\tabc\n"
 
 

@@ -187,6 +187,8 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-fr", 'Click <a href="/x">here</a> now.', r'Cliquez <a href="/x">ici</a> maintenant\.'),
         ("en-fr", "Press <b>Enter</b> to continue.", r"Appuyez sur <b>\w+</b> pour continuer\."),
         ("de-en", "Möchten Sie diese Datei <i>wirklich</i> löschen?", r"Do you <i>really</i> want .*"),
+        ("fr-en", "Le <i>vieil</i> homme et la <i>jeune</i> femme.", ".* man and the <i>young</i> woman[.]"),
+        ("de-en", "<b>Rote</b> und <b>grüne</b> Äpfel.", "<b>Red</b> and <b>green</b> apples[.]"),
         (
             "en-de",
             "You need <b>Java 8</b> or <b>later</b> to run this program.",

@@ -23,6 +23,7 @@ from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
 _REQUEST = re.compile(r"[a-zäöüß]{2}n \Z")
 _ADDRESSED = re.compile(r"(?i)\b(?:you|vous|they|them|she|her|ils|elles?)\b")
+_ARTICLE = re.compile(r"an?|and|d(?:as|e[mnrs]|ie)|eine?[mnrs]?|et|l(?:a|es?)|o[ru]|oder|the|und|une?")
 MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed by relative position, in linear time
 
 
@@ -185,7 +186,18 @@ class _Placement:
         good = [j for j in range(best[2], best[2] + best[1]) if weights[j] > 0] or [best[2], best[2] + best[1] - 1]
         first = good[0] + (len(good) > 1 and self._is_subject(mark, good[0]))
         first = self._label_start(mark, range(first, good[-1] + 1))
-        return best[0], self._within_quotes(mark, range(first, good[-1] + 1))
+        return best[0], self._within_quotes(mark, self._without_articles(covered, range(first, good[-1] + 1)))
+
+    def _without_articles(self, covered: range, span: range) -> range:
+        """Return a span without the article beside the mark: attention finds `la <i>jeune</i>` in `the young`."""
+        left, right = self.units.left, self.units.right
+        for source, target in ((covered.start - 1, span.start), (covered.stop, span.stop - 1)):
+            if len(span) < 2 or source not in range(len(left)) or self.units.towards[source]:
+                continue
+            places = (self.units.source, left[source]), (self.units.target, right[target])
+            if all(_ARTICLE.fullmatch(text, unit.begin, unit.end) for text, unit in places):
+                span = range(span.start + (target == span.start), span.stop - (target != span.start))
+        return span
 
     def _label_start(self, mark: Mark, span: range) -> int:
         """Return the first unit of a span, or that of its first capital if the mark is a label: `sur <b>Entrée</b>`."""

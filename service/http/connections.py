@@ -129,14 +129,17 @@ class Connection(HttpToolsProtocol):
             return
         self._head_bytes += len(data)
         self._lack = max(0, self._lack - PIECE_BYTES)  # a piece that arrives alone may be short
+        rest: bytes | None = None
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._ignore_upgrade(data[upgrade.args[0] :])
-            return
+            rest = data[upgrade.args[0] :]
         except httptools.HttpParserError:
             refusal = self._refusal or InvalidRequest.listing("the request is not valid HTTP")
             self._refuse(refusal.with_traceback(None))  # a cycle: the traceback leads to this connection
+            return
+        if rest is not None:  # not within `except`: a refusal would refer to the error there, and to this connection
+            self._ignore_upgrade(rest)
             return
         self._join_pieces()
         if self._head_bytes > HEAD_BYTES:  # of a head or of trailers

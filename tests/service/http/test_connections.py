@@ -249,6 +249,7 @@ WAIT = POST.replace(b"echo", b"wait?turns=30") + b"Content-Length: 0\r\n\r\n"
 KEPT = [
     GET + b"X: a\r\n" * 300 + b"\r\n",
     b"A" * 60_000 + b" / HTTP/1.1\r\n\r\n",
+    POST + b"Upgrade: x\r\nConnection: Upgrade\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 300,
     WAIT + GET + b"\r\n" + CHUNKED + b"1\r\na\r\n" * 300,  # closes the connection without an answer to the last one
     WAIT + CHUNKED + b"1\r\na\r\n" * 300,
     WAIT + GET + b"X: a\r\n" * 300 + b"\r\n",

@@ -413,10 +413,18 @@ class _Builder(Generic[PartType]):
                     text = text[1:]
                     if follows_empty and item.text.isspace():
                         self.openings[-1] = (*self.openings[-1], *item.parts)
+                    elif follows_empty and not self.marks[-1].spaced:
+                        self.marks[-1] = replace(self.marks[-1], apart=True)
             self._append(text)
 
     def _glued(self, mark: Mark, text: str) -> Mark:
-        """Return `mark`, as a glued mark if it is empty, directly after a word, and not directly before a word."""
-        if not mark.empty or mark.glued or mark.begin == 0 or text[mark.begin - 1].isspace():
+        """Return `mark`, as a glued mark if it is empty, directly after a word, and not directly before a word.
+
+        An empty mark between two spaces is apart.
+        """
+        if not mark.empty or mark.glued or mark.begin == 0:
             return mark
-        return replace(mark, glued=not text[mark.begin : mark.begin + 1].isalnum())
+        before, after = text[mark.begin - 1], text[mark.begin : mark.begin + 1]
+        if before.isspace():
+            return replace(mark, apart=mark.apart or after.isspace())
+        return replace(mark, glued=not after.isalnum())

@@ -12,6 +12,7 @@ class Mark:
 
     The range of a `kept` mark is not translated. A `glued` mark is empty and attached to the word before it. A `spaced`
     mark is empty and separates words, as <br> does; `text` has a space before the mark that the source does not have.
+    White space follows an `apart` mark, which is empty, in the source.
     """
 
     begin: int
@@ -20,6 +21,7 @@ class Mark:
     kept: bool = False
     glued: bool = False
     spaced: bool = False
+    apart: bool = False
 
     @property
     def empty(self) -> bool:
@@ -170,5 +172,5 @@ def _write_whole(pieces: list[MarkedPiece], number: int, mark: Mark, target: str
     if mark.kept and not replaces and before and not before.isspace():
         pieces.append(MarkedPiece(" "))
     pieces.append(MarkedPiece(opens=number))
-    if mark.kept and not replaces and after and not after.isspace():
+    if (mark.kept or mark.apart) and not replaces and after and not after.isspace():
         pieces.append(MarkedPiece(" "))

@@ -217,8 +217,9 @@ async def _mend_quotations(
     if quoted := lost_quotations(sentence, alternatives[0].text, kept):
         alternatives = await _translate_quotations(sentence, quoted, alternatives[0], context, kept) or alternatives
     best = alternatives[0]
-    copied = {} if kept else copied_quotations(sentence, best.text)
-    words = {new: context.known_translation(old) or new for new, old in copied.items()}
+    copied = {} if kept or not context.phrases else copied_quotations(sentence, best.text)
+    languages, phrases = (context.source, context.target), context.phrases or Phrases(())
+    words = {new: phrases.translate_form(old, *languages) or new for new, old in copied.items()}
     return (with_text(best, write_quotations(best.text, words)), *alternatives[1:]) if words else alternatives
 
 

@@ -1,5 +1,6 @@
 """Translation of a sentence of a text: its tags, its normalised form, the repairs of its translation, its quality."""
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -255,7 +256,8 @@ class SentenceTranslator:
             translation = as_clause(translation, sentence, languages[1], False, self.context.is_common)
         translation = write_number_signs(sentence, translation, languages[1]) if "#" in translation else translation
         for match, phrase in self.context.phrases.bracketed(sentence, *languages) if self.context.phrases else ():
-            translation = translation.replace(match[0], f"{match[0][0]}{phrase}")  # which the model copied
+            copy = re.compile(rf"{re.escape(match[0])}(?!\w)")
+            translation = copy.sub(f"{match[0][0]}{phrase}", translation)
         translation = mend_phrases(sentence, translation, languages[1])
         mended = mend_numbers(sentence, translation, languages, kept)
         if has_ranges(sentence, self.context.source):

@@ -22,7 +22,8 @@ MAN, WOMAN = "{man}", "{woman}"  # stand for given names: dear {man}
 _ANY_NAME = re.compile(r"\{(?:name|man|woman)\}")
 _MARKS = re.compile(r"\s?[.,:;!?…]*\Z")
 _AND = re.compile(r" (?:and|et|und) ")
-_IN_BRACKETS = re.compile(r"(?<= )[(\[](?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=(?P<number> \d+)\)|[)\]]| \d)")
+_IN_BRACKETS = re.compile(r"(?<= )[(\[](?!about )([^\W\d_]+(?: [^\W\d_]+){0,2})(?=(?P<number> \d+)\)|[)\],]| \d)")
+_GERMAN_ENDING = re.compile(r"(?<=[^\W\d_]{2})e[mnrs]?\Z")
 _ACCELERATOR = re.compile(r"&(?=[^\W\d_])")
 _COMMAND = "open..."  # of a menu; without the marks, the word may be an adjective
 
@@ -117,14 +118,19 @@ class Phrases:
         known = (primary_language(source), text.casefold().replace("’", "'")) in self._rows
         return self.translate(text, source, target) if known else None
 
+    def translate_form(self, text: str, source: str, target: str) -> str | None:
+        """Return `translate_words` of a text, or of a German adjective without its ending, as in `(rote, ...)`."""
+        found = self.translate_words(text, source, target)
+        stem = _GERMAN_ENDING.sub("", text) if primary_language(source) == "de" and text.islower() else text
+        return found or (self.translate_words(stem, source, target) if stem != text else None)
+
     def bracketed(self, text: str, source: str, target: str) -> Iterator[tuple[re.Match[str], str]]:
-        """Yield phrases in lower case after a bracket, before another or a number, and their translations.
+        """Yield phrases in lower case after a bracket, before another, a comma or a number, and their translations.
 
         Words with a capital may be names, as in `Frankfurt (Oder)`.
         """
         for match in _IN_BRACKETS.finditer(text) if "(" in text or "[" in text else ():
-            found = match[1].islower() and self.translate_words(match[1], source, target)
-            if found:
+            if match[1].islower() and (found := self.translate_form(match[1], source, target)):
                 yield match, found
 
     def lost_brackets(self, text: str, translation: str, source: str, target: str) -> list[Range]:
@@ -132,7 +138,7 @@ class Phrases:
         return [
             (match.start(1), max(match.end(1), match.end("number")))
             for match, phrase in self.bracketed(text, source, target)
-            if f"{match[0][0]}{phrase}".casefold() not in translation.casefold()
+            if f"{match[0][0]}{phrase}".casefold() not in translation.casefold() and text[match.end()] != ","
         ]
 
     @cached_property

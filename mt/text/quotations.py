@@ -23,9 +23,12 @@ _INTERRUPTED = re.compile(
 )
 _LITERAL_CONTEXT = re.compile(_TABLES["quotation"]["literal_context"])
 _VALUE_CONTEXT = re.compile(_TABLES["quotation"]["value_context"])
+_NAMED = re.compile(_TABLES["quotation"]["named"])
+_DEFINED = re.compile(_TABLES["quotation"]["defined"])
 _ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
+_MOST_COPIES = 2  # quotations of a sentence that are no list of values
 _STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _WHOLE = re.compile(_TABLES["quotation"]["whole"])
 
@@ -74,16 +77,24 @@ def literal_words(source: str) -> list[str]:
 
 
 def copied_quotations(source: str, translation: str) -> dict[str, str]:
-    """Return each yes or no of a source, and its only quotation if no value, by its copy or what stands for it."""
+    """Return quoted words of a source by their copies, or what stands for them: yes, no, one or two that are no values.
+
+    Words that a sentence speaks of, as `the word "house"`, are returned by any translation of them: it may be a label.
+    """
     quoted, written = (
         [one[1] for one in sorted((one for mark in _QUOTATIONS for one in mark.finditer(side)), key=re.Match.start)]
         for side in (source, translation)
     )
-    if len(quoted) != len(written) or _LITERAL_CONTEXT.search(source):
+    if len(quoted) != len(written):
         return {}
-    pairs = [(old, new) for old, new in zip(quoted, written, strict=True) if new.islower()]
-    may_be_copy = len(quoted) == 1 and not _VALUE_CONTEXT.search(source)
-    return {new: old for old, new in pairs if old in _ANSWERS or (may_be_copy and old == new)}
+    pairs = [(old, new) for old, new in zip(quoted, written, strict=True) if old.islower()]
+    if _NAMED.search(source):
+        return {new: old for old, new in pairs if old != new}
+    if not (is_defined := _DEFINED.search(source)) and _LITERAL_CONTEXT.search(source):
+        return {}
+    may_be_copy = len(quoted) <= _MOST_COPIES and not _VALUE_CONTEXT.search(source)
+    is_copy = [may_be_copy and (old.startswith(new) or (is_defined and new.casefold() == old)) for old, new in pairs]
+    return {new: old for (old, new), copied in zip(pairs, is_copy, strict=True) if copied or old in _ANSWERS}
 
 
 def quote_words(source: str, translation: str, words: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from mt.languages import primary_language
 from mt.pipeline.variants import SentenceContext
 from mt.text import names, titles
 from mt.text.alignment import Range
+from mt.text.members import NUMERAL, translate_numeral
 from mt.text.phrases import MOST_CHARACTERS
 from mt.text.quotations import whole_quotation
 from mt.text.schedules import has_names
@@ -22,7 +23,7 @@ _CODE_IN_BRACKETS = re.compile(rf"[A-Z]{{2,4}}|[%€$£]|{ONE_UNIT}")
 _PRODUCT = re.compile(  # Washing machine WM-700, 8 kg, and Platform 9 and Speed limit 30 mph
     r"(?P<name>[^\W\d_][^\d,;:.()]*?) (?:"
     rf"(?=\S*\d)[A-Z][\w-]*(?:,? \d+(?:[.,]\d+)? ?{ONE_UNIT})*"
-    rf"|(?P<number>\d{{1,4}}[A-Za-z]?|\d+(?:[.,]\d+)? ?(?:{ONE_UNIT}|%)))"
+    rf"|(?P<number>(?P<numeral>(?i:{NUMERAL}))|\d{{1,4}}[A-Za-z]?|\d+(?:[.,]\d+)? ?(?:{ONE_UNIT}|%)))"
 )
 
 
@@ -60,7 +61,10 @@ def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ran
         return []
     product = _PRODUCT.fullmatch(sentence)
     if product and phrases.translate(product["name"], *languages) and _is_noun(product, context):
-        return [TextPart(product["name"], kept=False), TextPart(sentence[product.end("name") :], kept=True)]
+        number, numeral = sentence[product.end("name") + 1 :], product["numeral"]
+        if numeral and (number := translate_numeral(numeral, languages) or ""):
+            number = number.capitalize() if numeral[0].isupper() else number
+        return [TextPart(product["name"], kept=False), TextPart(f" {number}", kept=True)] if number else []
     if sentence[-2:] in ("or", "nd", "er", "et", "ou") and (item := _ITEM_OF_SENTENCE.fullmatch(sentence)):
         mark = ";" if primary_language(context.target) != "fr" else " ;"
         return [TextPart(item[1], False), TextPart(f"{mark} ", True), TextPart(item[2], False)]

@@ -21,6 +21,7 @@ _NUMERALS = {
     "en": "one two three four five six seven eight nine ten eleven twelve".split(),
     "fr": "un deux trois quatre cinq six sept huit neuf dix onze douze".split(),
 }
+NUMERAL = "|".join(sorted({one for numerals in _NUMERALS.values() for one in numerals}))
 _MOST_CHARACTERS = 400  # of a text that is a list
 _MOST_WORDS, _MOST_TRANSLATED = 3, 6  # of a member and of its translation, with articles
 _MOST_LISTS, _MOST_MEMBERS = 3, 40  # that are mended in a sentence, and of one of them
@@ -60,7 +61,7 @@ def fill_list(parts: Sequence[tuple[str, bool]], translation: str, language: str
 
 
 def translate_numeral(text: str, languages: tuple[str, str]) -> str | None:
-    """Return the translation of a small number in words, in lower case, or None."""
+    """Return the translation of a small number in words, or None."""
     source, target = (_NUMERALS.get(primary_language(language), []) for language in languages)
     return target[source.index(text.lower())] if target and text.lower() in source else None
 

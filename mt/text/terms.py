@@ -248,15 +248,17 @@ def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> lis
 def without_copies(terms: Iterable[tuple[str, str]], text: str) -> str:
     """Return a translation without copied names beside `terms`, as in `New Neu-York` and `Herr Herr Braun`.
 
-    Each term is a pair (source, translation).
+    Long words of a source term of several words leave, too: `Kontostands balance`. Each term is a pair (source,
+    translation).
     """
     for source, translation in terms:
         words = translation.split()
-        copies = {word for word in source.split() if word[0].isupper()} - set(words)
+        least = LEAST_NOUN if " " in source else len(source) + 1
+        copies = {word for word in source.split() if word[0].isupper() or len(word) >= least} - set(words)
         if translation in text and (copies or len(set(words)) == len(words) > 1):
             first, last = ("|".join(map(re.escape, {*copies, *edge})) for edge in (words[:1], words[-1:]))
             term = re.escape(translation)
-            text = re.sub(rf"(?<!\w)(?:(?:{first}) )+(?={term})|(?<={term})(?: (?:{last})(?!\w))+", "", text)
+            text = re.sub(rf"(?<!\w)(?:(?:{first}) )+(?={term})|(?<={term})(?:e?[sn])?(?: (?:{last})(?!\w))+", "", text)
     return text
 
 

@@ -39,17 +39,18 @@ from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
 from mt.text.phrases import Phrases
 from mt.text.quotations import (
-    copied_quotations,
     has_double_quotes,
     has_quotes,
     lost_quotations,
     quote_words,
+    quoted_words,
     write_quotations,
 )
 from mt.text.segment import TextPart
 from mt.text.terms import without_copies
 
 _MOST_WORDS = 3  # in lower case within quotation marks that are no names of a user interface
+_STEM = 3  # letters that two forms of a word share
 _MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one
 PART_TOKENS = 24  # at most, in a part of a sentence with a doubtful translation
 _LABEL_HANDICAP = 0.06  # difference of scores by which a label with a small first letter must be better
@@ -217,9 +218,12 @@ async def _mend_quotations(
     if quoted := lost_quotations(sentence, alternatives[0].text, kept):
         alternatives = await _translate_quotations(sentence, quoted, alternatives[0], context, kept) or alternatives
     best = alternatives[0]
-    copied = {} if kept or not context.phrases else copied_quotations(sentence, best.text)
-    languages, phrases = (context.source, context.target), context.phrases or Phrases(())
-    words = {new: phrases.translate_form(old, *languages) or new for new, old in copied.items()}
+    quoted_as = {} if kept or not context.phrases else quoted_words(sentence, best.text)
+    words = dict[str, str]()
+    for new, old in quoted_as.items():
+        phrase = (context.phrases or Phrases(())).translate_form(old, context.source, context.target)
+        if phrase and (new == old or not new.casefold().startswith(phrase[:_STEM].casefold())):  # not neue for neu
+            words[new] = phrase
     return (with_text(best, write_quotations(best.text, words)), *alternatives[1:]) if words else alternatives
 
 

@@ -138,7 +138,7 @@ class Phrases:
         return [
             (match.start(1), max(match.end(1), match.end("number")))
             for match, phrase in self.bracketed(text, source, target)
-            if f"{match[0][0]}{phrase}".casefold() not in translation.casefold() and text[match.end()] != ","
+            if f"{match[0][0]}{phrase}".casefold() not in translation.casefold()
         ]
 
     @cached_property

@@ -28,7 +28,7 @@ _DEFINED = re.compile(_TABLES["quotation"]["defined"])
 _ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
-_MOST_COPIES = 2  # quotations of a sentence that are no list of values
+_MOST_WORDS = 2  # quotations of a sentence that are no list of values
 _STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _WHOLE = re.compile(_TABLES["quotation"]["whole"])
 
@@ -76,10 +76,10 @@ def literal_words(source: str) -> list[str]:
     return [text for one in _QUOTATIONS for text in one.findall(source) if text.islower()]
 
 
-def copied_quotations(source: str, translation: str) -> dict[str, str]:
-    """Return quoted words of a source by their copies, or what stands for them: yes, no, one or two that are no values.
+def quoted_words(source: str, translation: str) -> dict[str, str]:
+    """Return quoted words of a source by what stands for them: yes and no, one or two that are no values.
 
-    Words that a sentence speaks of, as `the word "house"`, are returned by any translation of them: it may be a label.
+    Words that a sentence speaks of, as `the word "house"`, are returned unless they stayed.
     """
     quoted, written = (
         [one[1] for one in sorted((one for mark in _QUOTATIONS for one in mark.finditer(side)), key=re.Match.start)]
@@ -90,11 +90,10 @@ def copied_quotations(source: str, translation: str) -> dict[str, str]:
     pairs = [(old, new) for old, new in zip(quoted, written, strict=True) if old.islower()]
     if _NAMED.search(source):
         return {new: old for old, new in pairs if old != new}
-    if not (is_defined := _DEFINED.search(source)) and _LITERAL_CONTEXT.search(source):
+    if _LITERAL_CONTEXT.search(source) and not _DEFINED.search(source):
         return {}
-    may_be_copy = len(quoted) <= _MOST_COPIES and not _VALUE_CONTEXT.search(source)
-    is_copy = [may_be_copy and (old.startswith(new) or (is_defined and new.casefold() == old)) for old, new in pairs]
-    return {new: old for (old, new), copied in zip(pairs, is_copy, strict=True) if copied or old in _ANSWERS}
+    may_be_prose = len(quoted) <= _MOST_WORDS and not _VALUE_CONTEXT.search(source)
+    return {new: old for old, new in pairs if may_be_prose or old in _ANSWERS}
 
 
 def quote_words(source: str, translation: str, words: Iterable[str]) -> str:

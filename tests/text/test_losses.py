@@ -10,7 +10,7 @@ from mt.text.names import lost_names
 from mt.text.negation import is_lost
 from mt.text.places import lost_places, postcodes
 from mt.text.protect import find_spans, has_doubled_numbers, lost_spans
-from mt.text.quotations import copied_quotations, lost_quotations
+from mt.text.quotations import lost_quotations, quoted_words
 from mt.text.schedules import lost_dates, lost_days, lost_ranges
 from mt.text.symbols import damaged_words, lost_symbols, unknown_words
 from mt.text.titles import lost_titled_names
@@ -267,13 +267,16 @@ def test_doubled_numbers() -> None:
     assert not any(has_doubled_numbers(spans, text) for text in ("20 der 200", "5, 5", "2.000, 2001", "{x1} {x1}"))
 
 
-def test_copied_quotations() -> None:
-    assert copied_quotations('It is "nice".', "Es ist „nice“.") == {"nice": "nice"}
-    assert copied_quotations('He said "no" and "yes".', "Er sagte „no“ und „jetzt“.") == {"no": "no", "jetzt": "yes"}
+def test_quoted_words() -> None:
+    assert quoted_words('It is "nice".', "Es ist „nice“.") == {"nice": "nice"}
+    assert quoted_words('He said "no" and "yes".', "Er sagte „no“ und „jetzt“.") == {"no": "no", "jetzt": "yes"}
+    assert quoted_words('It is "small".', "Es ist „Mall“.") == {"Mall": "small"}
+    assert quoted_words('In this law, "owner" means a person.', "„owner“ ist") == {"owner": "owner"}
+    assert quoted_words('The word "house" is short.', "Das Wort „Lagerort“ ist kurz.") == {"Lagerort": "house"}
     for source, translation in (
-        ('It is "nice".', "Es ist „nett“."),
         ('The default is "new".', "Der Standard ist „new“."),
-        ('It is "left" or "right".', "Es ist „left“ oder „rechts“."),
+        ('The word "house" is short.', "Das Wort „house“ ist kurz."),
+        ('It is "left", "right" or "new".', "Es ist „left“, „rechts“ oder „neu“."),
         ('Use `a` for "new".', "Nutzen Sie `a` für „new“."),
     ):
-        assert copied_quotations(source, translation) == {}
+        assert quoted_words(source, translation) == {}

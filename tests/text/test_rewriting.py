@@ -88,6 +88,8 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("en", "on ⟨Wed at→Wednesday at⟩ noon, on ⟨Sat.→Saturday.⟩"),
         ("en", "⟨On Sat we→On Saturday we⟩ go, (on ⟨Sun)→Sunday)⟩ and on ⟨Mon→Monday⟩ nights"),
         ("en", "on Sun servers, On Sun loungers, on Wed couples, on Sun's dot, on Sun. lotion, on Sun 5, on Sun/Mon"),
+        ("en", "free ⟨Wed as→Wednesday as⟩ well, open Mon to Fri"),
+        ("de", "Ich komme ⟨Di oder Do→Dienstag oder Donnerstag⟩"),
         ("en", "⟨Mon, Wed→Monday, Wednesday⟩ and ⟨Fri,→Friday,⟩ 2-4 pm"),
         ("de", "⟨Sa.→Samstag⟩ und ⟨So.→Sonntag⟩ haben wir zu"),
         ("de", "Ludwig ⟨XIV.→XIV⟩ war, Heinrich ⟨VIII.,→VIII,⟩ unter Karl V. Er, ⟨zw.→zwischen⟩ 8 und 9"),

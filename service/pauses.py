@@ -3,12 +3,15 @@
 import asyncio
 import gc
 import sys
+import time
+from collections.abc import Callable
 
 from service.freed_memory import memory_bytes, return_freed_memory
 
 FULL_EVERY = 100_000  # collections of the second generation before a full collection; Python's default is 10
 SWITCH_SECONDS = 0.001  # Python's default is 0.005
 GROWTH_BYTES = 100_000_000  # growth of the web process after which it runs a full collection
+AGAIN_SECONDS = 600
 
 
 def shorten_pauses() -> None:
@@ -41,14 +44,19 @@ def collect_while_idle() -> None:
 class GrowthCollector:
     """Full collections of a process whose memory has grown by `GROWTH_BYTES`, so that no cycle can fill the machine."""
 
-    def __init__(self) -> None:
-        self._least = memory_bytes("RssAnon")  # since the last collection
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._first = self._least = memory_bytes("RssAnon")  # at the start, and since the last collection
+        self._clock, self._collected = clock, clock()
 
     async def check(self) -> None:
-        """Collect in a thread if the memory has grown. The collection itself stops the event loop for 5 to 40 ms."""
+        """Collect in a thread if the memory has grown. The collection itself stops the event loop for 5 to 40 ms.
+
+        Every AGAIN_SECONDS, compare with the start: what was in use at the last collection may be garbage by now.
+        """
         size = memory_bytes("RssAnon")
-        self._least = min(self._least, size)
+        is_late = self._clock() >= self._collected + AGAIN_SECONDS
+        self._least = min(self._first if is_late else self._least, size)
         if size > self._least + GROWTH_BYTES:
             await asyncio.to_thread(gc.collect)
             await asyncio.to_thread(return_freed_memory)
-            self._least = memory_bytes("RssAnon")
+            self._least, self._collected = memory_bytes("RssAnon"), self._clock()

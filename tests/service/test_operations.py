@@ -18,7 +18,7 @@ from service.access.api_keys import make_key
 from service.errors import CannotTranslate, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.freed_memory import RETURN_BYTES, LongList, RequestMemory
 from service.http.admission import RequestGate, WorkKind
-from service.pauses import GROWTH_BYTES, GrowthCollector
+from service.pauses import AGAIN_SECONDS, GROWTH_BYTES, GrowthCollector
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
 from service.workers.fleet import Fleet
@@ -317,23 +317,36 @@ def test_a_long_list_is_freed_without_a_copy() -> None:
         time.sleep(0.01)
 
 
-async def test_garbage_is_collected_if_memory_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also from a lower level than at the start."""
-    for sizes, expected in (([5, 5], False), ([5, 5 + GROWTH_BYTES + 1, 5], True), ([9, 5, 6 + GROWTH_BYTES, 5], True)):
-        read = iter(sizes)
-        monkeypatch.setattr(pauses, "memory_bytes", lambda _, read=read: next(read))
-        cycle = Node()
-        left = weakref.ref(cycle)
-        gc.disable()
-        try:
-            del cycle
-            collector = GrowthCollector()
-            for _ in sizes[1 : len(sizes) - expected]:
-                assert left() is not None
+@pytest.mark.parametrize(
+    ("checks", "expected"),
+    [
+        ([(5, 1)], False),
+        ([(5 + GROWTH_BYTES + 1, 1)], True),
+        ([(4, 1), (5 + GROWTH_BYTES, 2)], True),
+        ([(5 + 2 * GROWTH_BYTES, 1), None, (5 + 2 * GROWTH_BYTES, 2)], False),
+        ([(5 + 2 * GROWTH_BYTES, 1), None, (5 + 2 * GROWTH_BYTES, 1 + AGAIN_SECONDS)], True),
+    ],
+)
+async def test_garbage_is_collected_if_memory_grows(
+    monkeypatch: pytest.MonkeyPatch, checks: list[tuple[int, float] | None], expected: bool
+) -> None:
+    """Each check has the memory of the process and the time; None makes garbage, after the first has been collected."""
+    state = (5, 0.0)
+    monkeypatch.setattr(pauses, "memory_bytes", lambda _: state[0])
+    gc.disable()
+    try:
+        left = weakref.ref(Node())
+        collector = GrowthCollector(lambda: state[1])
+        for check in checks:
+            if check is None:
+                assert left() is None
+                left = weakref.ref(Node())
+            else:
+                state = check
                 await collector.check()
-            assert (left() is None) == expected
-        finally:
-            gc.enable()
+        assert (left() is None) == expected
+    finally:
+        gc.enable()
 
 
 async def test_memory_of_large_requests_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:

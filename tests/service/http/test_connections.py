@@ -255,6 +255,8 @@ KEPT = [
     WAIT + GET + b"X: a\r\n" * 300 + b"\r\n",
     WAIT + (GET + b"\r\n") * (MAX_PIPELINED + 8),
     WAIT + POST + b"Connection: close\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000,
+    WAIT + POST + b"Content-Length: 70000\r\n\r\n" + b"a" * 70_000,
+    CHUNKED.replace(b"Host", b"Connection: Upgrade\r\nUpgrade: x\r\nHost") + b"1\r\na\r\n" * 300,
 ]
 """Bytes of requests that are refused, or wait for the answer to another."""
 

@@ -76,10 +76,11 @@ class Service(AppThread):
 
         @app.post("/wait")
         async def wait(request: Request, turns: int) -> str:
+            """As `while_connected` of the service, which does not call `receive`."""
             self.begun += 1
             for _ in range(turns):
                 await asyncio.sleep(0.01)
-                if await request.is_disconnected():
+                if request.scope["state"]["disconnection"].has_left:
                     self.cancelled += 1
                     break
             return "done"
@@ -346,11 +347,16 @@ def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service)
         assert (b" 100 Continue" in received) == (version == b"1.1")
 
 
-@pytest.mark.parametrize("pipelined", [b"", GET + b"\r\n", (GET + b"\r\n") * 3])
-def test_a_client_that_closes_both_ends_is_noticed(service: Service, pipelined: bytes) -> None:
+@pytest.mark.parametrize(
+    ("size", "pipelined"),
+    [(0, b""), (0, GET + b"\r\n"), (0, (GET + b"\r\n") * 3), (300_000, b"")],
+)
+def test_a_client_that_closes_both_ends_is_noticed(service: Service, size: int, pipelined: bytes) -> None:
+    """Also after a long body, while which the server pauses its reading."""
     begun, cancelled = service.begun, service.cancelled
     connection = service.connect()
-    connection.sendall(POST.replace(b"echo", b"wait?turns=5000") + b"Content-Length: 0\r\n\r\n" + pipelined)
+    head = POST.replace(b"echo", b"wait?turns=5000") + b"Content-Length: %d\r\n\r\n" % size
+    connection.sendall(head + b"a" * size + pipelined)
     service.until(lambda: service.begun > begun)
     connection.close()
     service.until(lambda: service.cancelled > cancelled)

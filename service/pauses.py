@@ -11,7 +11,7 @@ from service.freed_memory import memory_bytes, return_freed_memory
 FULL_EVERY = 100_000  # collections of the second generation before a full collection; Python's default is 10
 SWITCH_SECONDS = 0.001  # Python's default is 0.005
 GROWTH_BYTES = 100_000_000  # growth of the web process after which it runs a full collection
-AGAIN_SECONDS = 600
+AGAIN_SECONDS = 600  # after a collection, until its memory is compared with that of the start again
 
 
 def shorten_pauses() -> None:

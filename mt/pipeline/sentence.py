@@ -203,7 +203,7 @@ async def _complete(
 def _mend_members(
     sentence: str, alternatives: tuple[Alternative, ...], context: SentenceContext, kept: Sequence[Range]
 ) -> tuple[Alternative, ...]:
-    """Return the alternatives of a sentence. The best has the lost members of its lists, or names them as omitted."""
+    """Return the alternatives. The best has the lost members of the lists of the sentence, or lists them as omitted."""
     phrases, is_free = context.phrases or Phrases(()), not (context.terms or context.banned or kept)
     best, *others = alternatives
     text, lost = phrases.mend_lists(sentence, best.text, context.source, context.target, not is_free)

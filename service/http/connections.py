@@ -218,7 +218,7 @@ class Connection(HttpToolsProtocol):
         self._all.receiving.pop(self, None)
         self._join_pieces()
         super().on_message_complete()
-        if self.cycle is self._running:  # uvicorn has paused it after a long body: that its client leaves is read, too
+        if self.cycle is self._running:  # after a long body, uvicorn does not read, nor notice that a client leaves
             self.flow.resume_reading()
         if self.cycle.response_complete:
             self._wait_for_head()

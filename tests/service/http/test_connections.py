@@ -352,7 +352,7 @@ def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service)
     [(0, b""), (0, GET + b"\r\n"), (0, (GET + b"\r\n") * 3), (300_000, b"")],
 )
 def test_a_client_that_closes_both_ends_is_noticed(service: Service, size: int, pipelined: bytes) -> None:
-    """Also after a long body, while which the server pauses its reading."""
+    """Also after a long body, during which uvicorn pauses its reading."""
     begun, cancelled = service.begun, service.cancelled
     connection = service.connect()
     head = POST.replace(b"echo", b"wait?turns=5000") + b"Content-Length: %d\r\n\r\n" % size

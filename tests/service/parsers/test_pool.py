@@ -7,6 +7,7 @@ import pickle
 import pickletools
 import subprocess
 import threading
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -121,6 +122,19 @@ async def test_nothing_that_a_process_sends_is_believed(tmp_path: Path) -> None:
         for items in (["a", "\ud800"], [], [*map(str, range(3 * PART + 1))]):  # long lists are sent in parts
             assert await opened.run("a", hostile.identity, items) == items
     assert not (tmp_path / "canary").exists()
+
+
+async def test_an_answer_takes_no_memory_before_it_arrives() -> None:
+    size = 90_000_000
+    with pool(replace(LIMITS, result_bytes=size + 1000)) as opened:
+        await opened.run("a", hostile.identity, 1)
+        tracemalloc.start()
+        try:
+            with pytest.raises(InvalidDocument, match="failed on this input"):
+                await opened.run("a", hostile.announce, size)
+            assert tracemalloc.get_traced_memory()[1] < size / 10
+        finally:
+            tracemalloc.stop()
 
 
 async def test_callers_take_turns() -> None:

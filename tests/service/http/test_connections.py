@@ -133,10 +133,10 @@ def statuses(received: bytes) -> list[int]:
 
 
 def receive(connection: socket.socket) -> bytes:
-    """Return the next bytes, and none when the other side has closed or reset the connection."""
+    """Return the next bytes, and none when the other side has closed or reset the connection, or says nothing."""
     try:
         return connection.recv(1 << 20)
-    except ConnectionResetError:
+    except (ConnectionResetError, TimeoutError):
         return b""
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from service.access.database import Database
 from service.app import create_app
+from service.errors import ServiceError
 from service.settings import Settings
 from service.workers.fleet import Fleet
 from tests.service.application import Application
@@ -202,6 +203,14 @@ def test_openapi_tells_the_truth(native: Application) -> None:
     text = json.dumps(document)
     assert "HTTPValidationError" not in text
     assert set(re.findall(r'"#/components/schemas/([^"]+)"', text)) <= set(schemas)
+
+
+def test_the_page_about_security_names_statuses_of_errors() -> None:
+    errors = [ServiceError]
+    for error in errors:
+        errors += error.__subclasses__()
+    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text("utf-8")
+    assert set(re.findall(r"\b[45]\d\d\b", page)) <= {str(error.status) for error in errors[1:]}
 
 
 @pytest.mark.parametrize("require_key", [False, True])

@@ -4,7 +4,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -14,6 +15,7 @@ import pytest
 from fastapi import Request
 from pydantic import BaseModel
 
+import service.routes.deepl.translate as deepl_module
 import service.routes.translate as module
 from mt.text.formality import Formality
 from mt.text.terms import Terms
@@ -231,20 +233,23 @@ def test_model_options(
     assert not call.texts[0].aligned
 
 
-def test_long_terms_are_checked_in_a_thread(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_terms_and_xml_are_checked_in_a_thread(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     """The event loop took 450 ms for one term of 300,000 characters."""
-    threads, merged_terms = list[bool](), module.merged_terms
+    threads = list[bool]()
 
-    def recorded(*arguments: Any) -> Terms:
+    def recorded(function: Callable[..., Any], *arguments: Any) -> Any:
         threads.append(threading.current_thread() is native._thread)
-        return merged_terms(*arguments)
+        return function(*arguments)
 
-    monkeypatch.setattr(module, "merged_terms", recorded)
+    for owner, name in ((module, "merged_terms"), (deepl_module, "check_xml")):
+        monkeypatch.setattr(owner, name, partial(recorded, getattr(owner, name)))
     for terms in ({"glossary": {"cat": "Katze"}}, {"do_not_translate": [f"Rex {number}" for number in range(99)]}):
         asked(native, q="One.", **terms)
     long = {"q": "One.", "source": "en", "target": "de", "glossary": {"a\u0301" * 2000: "b"}}
     assert native.client.post("/translate", json=long).status_code == 400
-    assert threads == [True, False, False]
+    for text in ("<a>", "<a>" * 1000):
+        native.post("/v2/translate", {"text": text, "target_lang": "DE", "tag_handling": "xml"}, 400)
+    assert threads == [True, False, False, True, False]
 
 
 def test_a_glossary_that_is_kept_here(native: Application) -> None:

@@ -1,9 +1,11 @@
 """The messages of a worker, the turns of callers in it, and the processes that replace each other."""
 
 import asyncio
+import ctypes
 import gc
 import pickle
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +19,13 @@ import torch
 from mt import Translator
 from mt.checkpoint import model_digest
 from mt.decoding.options import SearchOptions
+from mt.errors import ModelError
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import Alternative, Translation
 from mt.pipeline.text_task import TextTask
 from mt.text.terms import Terms
 from service.errors import InternalError
+from service.pauses import FULL_EVERY, SWITCH_SECONDS
 from service.workers import messages as protocol
 from service.workers import worker_loop
 from service.workers.messages import (
@@ -290,6 +294,20 @@ async def test_a_process_that_failed_has_ended_before_the_next_one_starts() -> N
     await worker.unload()
     await loading
     assert events[:3] == ["start", "end", "start"]
+
+
+def tell(setup: ModelSetup) -> Translator:
+    """Refuse to load, and state how often this process switches threads and collects garbage, and whether it dumps."""
+    dumpable = ctypes.CDLL(None).prctl(3)  # PR_GET_DUMPABLE
+    raise ModelError(f"{sys.getswitchinterval()} {gc.get_threshold()[2]} {gc.get_freeze_count() > 0} {dumpable}")
+
+
+async def test_the_process_of_a_worker_has_short_pauses_and_writes_no_core_dumps() -> None:
+    said = asyncio.Queue[Sequence[FromWorker]]()
+    transport = ProcessTransport(ModelSetup(Path()), tell)
+    transport.start(said.put_nowait)
+    assert await said.get() == [protocol.LoadFailed(f"{SWITCH_SECONDS} {FULL_EVERY} True 0")]
+    assert isinstance((await said.get())[0], protocol.WorkerStopped)
 
 
 @pytest.mark.parametrize(

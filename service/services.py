@@ -90,7 +90,10 @@ async def open_services(
             memory_jobs=MemoryJobs(),
             parsers=parsers,
             documents=DocumentStore(database, settings.max_stored_file_bytes, settings.file_retention_seconds),
-            document_jobs=DocumentJobs(database, document_limits, translations.translate_document, access.refund),
+            document_jobs=DocumentJobs(
+                *(database, document_limits, translations.translate_document, access.refund),
+                translations.documents.turns,
+            ),
             metrics=metrics,
             readiness=Readiness(fleet, database.lost),
         )

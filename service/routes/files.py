@@ -1,6 +1,7 @@
 """POST /translate_file, by LibreTranslate's contract, and GET /download_file, which downloads the translated file."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import PurePath
 from typing import Annotated
 from urllib.parse import quote
@@ -56,8 +57,12 @@ async def translate_file(
         raise InvalidRequest.listing(*problems)
     job = await job_without_texts(body, body.target, caller, services)
     content, columns = uploaded_content(body.file), tuple(body.columns)
-    opened = await while_connected(request, translations.documents.open(job, name, content, columns, body.encoding))
-    async with services.access.charged(caller, opened.characters):
+    turn = translations.documents.turns.held(caller.id, len(content))
+    async with AsyncExitStack() as work:
+        await while_connected(request, work.enter_async_context(turn))
+        opening = translations.documents.open(job, name, content, columns, body.encoding)
+        opened = await while_connected(request, opening)
+        await work.enter_async_context(services.access.charged(caller, opened.characters))
         translated = await while_connected(request, translations.translate_opened(opened, job))
         stored = await documents.put(translated_name(name, body.target), translated.content, caller.id)
         tmx = None

@@ -4,12 +4,11 @@ If the database is a file, documents survive a restart of the service, and unfin
 """
 
 import asyncio
-import math
 import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
@@ -32,17 +31,14 @@ from service.errors import (
     error_location,
     shorten,
 )
-from service.fair_semaphore import FairSemaphore
 from service.translation.coroutines import when_admitted
 from service.translation.document_store import DOCUMENT_BYTES, UNFINISHED, StoredDocument, make_room, read_document
-from service.translation.documents import OpenedDocument
+from service.translation.documents import DocumentTurns, OpenedDocument
 from service.translation.jobs import Job
 
 T = TypeVar("T")
 
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
-MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # large documents, and documents of a caller, translated at a time
-SMALL_BYTES = 100_000  # a document of at most this size waits only for other documents of its caller
 FETCHED_SECONDS = 60.0  # time in which a document can be downloaded again, as the first download may have failed
 STORED_FIELDS = {"texts", "source", "target", "terms", "formality", "memory", "memory_score"}  # of a job
 MAX_ATTEMPTS = 4  # a document fails after the service has ended this many times while translating it
@@ -86,7 +82,12 @@ class DocumentJobs:
     """Documents that are translated in the background, and stored until they are fetched or expire."""
 
     def __init__(
-        self, database: Database, limits: DocumentJobLimits, translate: TranslateDocument, refund: Refund
+        self,
+        database: Database,
+        limits: DocumentJobLimits,
+        translate: TranslateDocument,
+        refund: Refund,
+        turns: DocumentTurns,
     ) -> None:
         self._database = database
         self._limits = limits
@@ -94,8 +95,7 @@ class DocumentJobs:
         self._refund = refund
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._alone = asyncio.Lock()  # held for a document that may have ended an earlier process
-        self._large = FairSemaphore(MAX_WORKING, MAX_WORKING_PER_CALLER)
-        self._all = FairSemaphore(math.inf, MAX_WORKING_PER_CALLER)
+        self._turns = turns
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -206,7 +206,7 @@ class DocumentJobs:
     async def _beside_others(self, id: str, owner: str, size: int) -> None:
         async with self._alone:  # after those that are translated alone: tasks get the lock in turn
             pass
-        async with self._all.held(owner), self._large.held(owner) if size > SMALL_BYTES else nullcontext():
+        async with self._turns.held(owner, size):
             await self._work(id)
 
     async def _work(self, id: str) -> None:

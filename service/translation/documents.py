@@ -1,10 +1,13 @@
 """Translation of files. Parser processes read and write a file, and the models translate its segments part by part."""
 
 import asyncio
+from array import array
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, islice
+from typing import NamedTuple
 
 import structlog
 
@@ -13,6 +16,7 @@ from mt.scoring.confidence import DOUBTFUL
 from mt.text.alignment import split_ranges, without_objects
 from mt.text.documents import DocumentOptions
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
+from service.fair_semaphore import FairSemaphore
 from service.freed_memory import LongList
 from service.parsers.operations import PackedSegment, pack, read_document, write_document
 from service.parsers.pool import ParserPool
@@ -23,6 +27,9 @@ from service.workers.messages import SourceText
 
 PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
 MAX_PARTS = 2  # parts of a document that are translated at a time
+SMALL_BYTES = 100_000  # size of the largest small document; its segments take at most 20 MB of memory
+UNKNOWN = 2  # a sentence without a confidence
+MAX_LARGE, MAX_SMALL, MAX_PER_CALLER = 8, 64, 4  # documents that are translated at a time
 
 TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
@@ -57,10 +64,25 @@ class DocumentTranslation:
     doubtful: int | None = 0
 
 
+class DocumentTurns:
+    """Turns of documents to be translated. A document whose turn has not come holds its content only.
+
+    A small document waits for small documents only.
+    """
+
+    def __init__(self) -> None:
+        self._large, self._small = FairSemaphore(MAX_LARGE, MAX_PER_CALLER), FairSemaphore(MAX_SMALL, MAX_PER_CALLER)
+
+    def held(self, caller: str, size: int) -> AbstractAsyncContextManager[None]:
+        """Return a context that begins with the turn of a document of `size` bytes, and holds it until its end."""
+        return (self._large if size > SMALL_BYTES else self._small).held(caller)
+
+
 class DocumentTranslator:
     """Translator of files."""
 
     def __init__(self, options: DocumentOptions, parsers: ParserPool, threads: WorkThreads) -> None:
+        self.turns = DocumentTurns()
         self._options = options
         self._parsers = parsers
         self._threads = threads
@@ -99,7 +121,7 @@ class DocumentTranslator:
             InvalidDocument, ParsingLimitExceeded: if the file cannot be written.
             ServiceError: any other error of `translate`.
         """
-        progress = _Progress(source, translate, opened.segments)
+        progress = _Progress(caller, source, translate, self._threads, opened.segments)
         await gather_or_raise([progress.run() for _ in range(MAX_PARTS)])
         if progress.failed and progress.failed == sum(map(len, progress.done.values())):
             raise CannotTranslate(f"none of the {progress.failed:,} texts of the file can be translated")
@@ -107,15 +129,14 @@ class DocumentTranslator:
             structlog.get_logger().warning(
                 "segments not translated", failed=progress.failed, segments=len(opened.segments)
             )
-        pieces = (answer for number in sorted(progress.done) for answer in progress.done.pop(number))
+        pieces = (piece for number in sorted(progress.done) for piece in progress.done.pop(number))
 
         def collect() -> tuple[list[PackedSegment], DocumentTranslation]:
-            answers = LongList(_joined(parts, list(islice(pieces, len(parts)))) for parts in map(_cut, opened.segments))
-            pairs = zip(opened.segments, answers, strict=True)
-            sentences = LongList(pair for segment, answer in pairs for pair in sentence_pairs(segment.text, answer))
-            translated = LongList(sentence for answer in answers for sentence in answer.sentences)
-            about = DocumentTranslation(b"", source, sentences, len(translated), count_doubtful(translated))
-            return LongList(pack(answer.text, alignment_of(answer)) for answer in answers), about
+            whole = LongList(_joined(parts, list(islice(pieces, len(parts)))) for parts in map(_cut, opened.segments))
+            sentences, verdicts = LongList(chain.from_iterable(one.sentences for one in whole)), bytearray()
+            verdicts.extend(chain.from_iterable(one.verdicts for one in whole))
+            about = DocumentTranslation(b"", source, sentences, len(verdicts), count_doubtful(verdicts))
+            return LongList(one.packed for one in whole), about
 
         segments, about = await self._threads.run(caller, opened.characters, collect)
         file = opened.name, opened.content, opened.options
@@ -130,29 +151,56 @@ def sentence_pairs(text: str, answer: Answer) -> list[tuple[str, str]]:
     return [(without_objects(source), without_objects(answer.text[begin:end])) for source, (begin, end) in ranges]
 
 
-def count_doubtful(sentences: Sequence[SentenceTranslation]) -> int | None:
-    """Return how many sentences have a confidence below DOUBTFUL or are not translated; None if nothing is known."""
-    known = [sentence for sentence in sentences if sentence.untranslated or sentence.confidence is not None]
-    if sentences and not known:
-        return None
-    return sum(sentence.untranslated or (percent(sentence.confidence) or 0) < DOUBTFUL for sentence in known)
+def verdicts_of(sentences: Sequence[SentenceTranslation]) -> bytes:
+    """Return for each sentence whether its confidence is below DOUBTFUL or it is not translated: 1, 0, or UNKNOWN."""
+    return bytes(
+        UNKNOWN
+        if sentence.confidence is None and not sentence.untranslated
+        else sentence.untranslated or (percent(sentence.confidence) or 0) < DOUBTFUL
+        for sentence in sentences
+    )
+
+
+def count_doubtful(verdicts: bytes | bytearray) -> int | None:
+    """Return how many sentences are doubtful; None if nothing is known of any."""
+    return None if verdicts and verdicts.count(UNKNOWN) == len(verdicts) else verdicts.count(1)
+
+
+class _Piece(NamedTuple):
+    """A translated segment, or a piece of one: what its file needs of it. An Answer takes six times the memory."""
+
+    packed: PackedSegment
+    sentences: list[tuple[str, str]]
+    verdicts: bytes
+
+
+def _pieces(texts: Sequence[SourceText], answers: Sequence[Answer]) -> list[_Piece]:
+    return [
+        _Piece(
+            pack(answer.text, alignment_of(answer)), sentence_pairs(text.text, answer), verdicts_of(answer.sentences)
+        )
+        for text, answer in zip(texts, answers, strict=True)
+    ]
 
 
 class _Progress:
-    """Translation of one document in parts. `done` has the answers for the pieces of its segments."""
+    """Translation of one document in parts. `done` has the translated pieces of its segments."""
 
-    def __init__(self, source: str, translate: TranslateTexts, segments: Sequence[SourceText]) -> None:
+    def __init__(
+        self, caller: str, source: str, translate: TranslateTexts, threads: WorkThreads, segments: Sequence[SourceText]
+    ) -> None:
         self.failed = 0  # number of pieces that could not be translated
-        self.done: dict[int, Sequence[Answer]] = {}  # answers of a part by the number of its first piece
-        self._source = source
-        self._translate = translate
+        self.done: dict[int, list[_Piece]] = {}  # those of a part by the number of its first piece
+        self._caller, self._source = caller, source
+        self._translate, self._threads = translate, threads
         self._parts = _parts(segments)
         self._admitted = False
 
     async def run(self) -> None:
         """Translate one part after the other, until no part is left. Concurrent calls share the parts."""
         for first, segments in self._parts:
-            self.done[first] = await self._together(segments)
+            finish = partial(_pieces, segments, await self._together(segments))
+            self.done[first] = await self._threads.run(self._caller, sum(len(one.text) for one in segments), finish)
             await asyncio.sleep(0)  # parts whose translations are in the cache never wait
 
     async def _together(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
@@ -204,16 +252,17 @@ def _cut(segment: SourceText) -> list[SourceText]:
     ]
 
 
-def _joined(pieces: Sequence[SourceText], answers: Sequence[Answer]) -> Answer:
-    """Return the answer for a segment, given those for its pieces."""
+def _joined(texts: Sequence[SourceText], pieces: Sequence[_Piece]) -> _Piece:
+    """Return the translated segment whose pieces have these texts."""
     if len(pieces) == 1:
-        return answers[0]
-    sentences, read, written = list[SentenceTranslation](), 0, 0
-    for piece, answer in zip(pieces, answers, strict=True):
-        for sentence in answer.sentences:
-            (a, b), (c, d) = sentence.source_range, sentence.target_range
-            links = tuple(((i + read, j + read), (k + written, m + written)) for (i, j), (k, m) in sentence.links)
-            place, target = (a + read, b + read), (c + written, d + written)
-            sentences.append(replace(sentence, source_range=place, target_range=target, links=links))
-        read, written = read + len(piece.text), written + len(answer.text)
-    return replace(answers[0], text="".join(answer.text for answer in answers), sentences=tuple(sentences))
+        return pieces[0]
+    numbers, read, written = array("I"), 0, 0
+    for text, piece in zip(texts, pieces, strict=True):
+        translation, links = piece.packed
+        numbers.extend(n + (read, read, written, written)[place % 4] for place, n in enumerate(array("I", links)))
+        read, written = read + len(text.text), written + len(translation)
+    return _Piece(
+        ("".join(piece.packed[0] for piece in pieces), numbers.tobytes()),
+        [pair for piece in pieces for pair in piece.sentences],
+        b"".join(piece.verdicts for piece in pieces),
+    )

@@ -1,6 +1,8 @@
 """POST /translate_file and the downloads of translated files."""
 
 import io
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +11,7 @@ import pytest
 
 from mt.data.translation_memory import read_memory_stream
 from scripts.attack.payloads import pdf
+from service.translation.documents import MAX_LARGE, SMALL_BYTES
 from tests.service.application import Application
 from tests.service.routes.test_translate import PAIR, refused
 
@@ -54,6 +57,20 @@ def test_the_address_and_the_name_of_a_file(native: Application) -> None:
     assert len({upload(native, "a.txt", b"x").json()["translatedFileUrl"] for _ in range(3)}) == 3
     answer = upload(native, "a.PDF", pdf(b"BT /F 12 Tf 72 700 Td (the dog) Tj ET"))
     assert answer.json()["translatedFileUrl"].endswith(".a_de.PDF.docx")
+
+
+def test_few_large_files_are_in_work_at_a_time(native: Application) -> None:
+    """64 files of 600 KB with a word a line took 2 GB of memory."""
+    turns, stack = native.services.translations.documents.turns, AsyncExitStack()
+    for number in range(MAX_LARGE):
+        native.wait(stack.enter_async_context(turns.held(f"caller {number}", SMALL_BYTES + 1)))
+    with ThreadPoolExecutor(1) as pool:
+        large = pool.submit(upload, native, "large.json", b"[" * (SMALL_BYTES + 1))
+        assert upload(native, "small.txt", b"A dog.").status_code == 200
+        wait([large], 0.3)
+        assert not large.done()
+        native.wait(stack.aclose())
+        assert large.result().status_code >= 400
 
 
 def test_how_many_sentences_are_doubtful(native: Application) -> None:

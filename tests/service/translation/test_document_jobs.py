@@ -19,7 +19,14 @@ from service.access.database import Database
 from service.translation import document_jobs as module
 from service.translation.coroutines import WorkThreads
 from service.translation.document_store import DOCUMENT_BYTES, DocumentStore, StoredDocument
-from service.translation.documents import DocumentTranslator, OpenedDocument
+from service.translation.documents import (
+    MAX_LARGE,
+    MAX_PER_CALLER,
+    SMALL_BYTES,
+    DocumentTranslator,
+    DocumentTurns,
+    OpenedDocument,
+)
 from service.translation.jobs import Job
 from tests.service.conftest import PassTime
 from tests.service.doubles import DirectParsers, UnreliableDatabase
@@ -74,7 +81,7 @@ async def lived(
     """A service that begins and ends; if it is killed, its end changes nothing in the database."""
     left, limits = path.with_name("left.db"), limits or module.DocumentJobLimits()
     with Database.open(path) as store:
-        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund)
+        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund, DocumentTurns())
         async with document_jobs.open():
             yield document_jobs
             if killed:
@@ -154,11 +161,13 @@ async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -
             await held.wait()
             return await first.translate(name, content, job)
 
-        slow = module.DocumentJobs(one, module.DocumentJobLimits(), later, first.refund)
+        slow = module.DocumentJobs(one, module.DocumentJobLimits(), later, first.refund, DocumentTurns())
         async with slow.open():
             handle = await slow.put(await opened(), JOB)
             await begun.wait()
-            quick = module.DocumentJobs(two, module.DocumentJobLimits(), second.translate, second.refund)
+            quick = module.DocumentJobs(
+                two, module.DocumentJobLimits(), second.translate, second.refund, DocumentTurns()
+            )
             async with quick.open():
                 assert (await quick.find("key:a", *handle, wait_seconds=60.0)).error == "nor here"
                 held.set()
@@ -171,17 +180,17 @@ async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -
 
 async def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(path: Path) -> None:
     translator = Translator()
-    callers = ["key:a"] * (module.MAX_WORKING + 3) + ["key:b"] * (module.MAX_WORKING + 3)
+    callers = ["key:a"] * (MAX_LARGE + 3) + ["key:b"] * (MAX_LARGE + 3)
     async with lived(path, translator) as document_jobs:
-        large = await opened("A dog. " * (module.SMALL_BYTES // 7 + 1))
+        large = await opened("A dog. " * (SMALL_BYTES // 7 + 1))
         for caller in callers:
             await document_jobs.put(large, replace(JOB, caller=caller))
-        await has(translator, module.MAX_WORKING)
+        await has(translator, MAX_LARGE)
         await asyncio.sleep(0.05)
-        one, both = module.MAX_WORKING_PER_CALLER, module.MAX_WORKING
+        one, both = MAX_PER_CALLER, MAX_LARGE
         assert Counter(job.caller for job in translator.jobs) == {"key:a": one, "key:b": both - one}
         await document_jobs.put(await opened(), replace(JOB, caller="key:c"))  # a small one does not wait
-        await has(translator, module.MAX_WORKING + 1)
+        await has(translator, MAX_LARGE + 1)
         translator.go.set()
         await has(translator, len(callers) + 1)
 
@@ -234,7 +243,7 @@ async def test_a_refused_upload_that_is_stored_too_late_is_refunded_once() -> No
     translator = Translator()
     with UnreliableDatabase.open(None) as store:
         limits = module.DocumentJobLimits(seconds=0.0)
-        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund)
+        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund, DocumentTurns())
 
         async def is_stored(condition: str = "1") -> bool:
             query = f"SELECT 1 FROM documents WHERE {condition}"
@@ -266,7 +275,7 @@ async def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(path: Path
 async def test_what_is_too_old_goes_though_nobody_asks(pass_time: PassTime) -> None:
     translator, limits = Translator(), module.DocumentJobLimits(cleanup_seconds=0.01)
     with Database.open(None) as store:
-        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund)
+        document_jobs = module.DocumentJobs(store, limits, translator.translate, translator.refund, DocumentTurns())
         async with document_jobs.open():
             handle = await document_jobs.put(await opened(), JOB)
             await has(translator, 1)

@@ -20,7 +20,14 @@ from service.routes.page import WEB
 from service.translation.answers import untranslated_answer
 from service.translation.coroutines import THREAD_CHARACTERS, THREADS, WorkThreads
 from service.translation.document_store import FILE_BYTES, PART_BYTES, DocumentStore
-from service.translation.documents import MAX_PARTS, PART_CHARACTERS, PART_TEXTS, DocumentTranslator, count_doubtful
+from service.translation.documents import (
+    MAX_PARTS,
+    PART_CHARACTERS,
+    PART_TEXTS,
+    DocumentTranslator,
+    count_doubtful,
+    verdicts_of,
+)
 from service.translation.jobs import Answer, Job
 from service.workers.messages import SourceText
 from tests.service.doubles import DirectParsers
@@ -169,7 +176,7 @@ def test_doubtful_sentences_are_counted(confidences: list[float | str | None], c
     for each in confidences:
         confidence = None if isinstance(each, str) else each
         sentences.append(SentenceTranslation("a", (), (0, 1), (0, 1), confidence, untranslated=isinstance(each, str)))
-    assert count_doubtful(sentences) == count
+    assert count_doubtful(verdicts_of(sentences)) == count
 
 
 def test_the_page_marks_what_the_service_counts() -> None:

@@ -4,7 +4,7 @@ The first of two models translates into a bridge language, and the second transl
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -90,20 +90,16 @@ def _overlaps(ranges: Sequence[Range], new: Range) -> bool:
     return index > 0 and ranges[index - 1][1] > new[0]
 
 
-def reports_of(answer: Answer) -> list[SentenceReport]:
-    """Return a report for each sentence of a finished answer, like the reports of a worker during translation."""
-    reports = []
+def reports_of(answer: Answer) -> Iterator[SentenceReport]:
+    """Yield a report for each sentence of a finished answer, like the reports of a worker during translation."""
     reached = 0
     for number, sentence in enumerate(answer.sentences, start=1):
         begin, end = sentence.target_range
         after = answer.text[end:] if number == len(answer.sentences) else ""
         before, reached = answer.text[reached:begin], end
-        reports.append(
-            SentenceReport(
-                sentence.source_range, sentence.target_range, before, sentence.text, after, sentence.confidence
-            )
+        yield SentenceReport(
+            sentence.source_range, sentence.target_range, before, sentence.text, after, sentence.confidence
         )
-    return reports
 
 
 class BridgedText:

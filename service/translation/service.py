@@ -41,6 +41,7 @@ from service.workers.served_models import pools_named
 
 DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters
 KEY_COST = 20  # hashing a text takes as long as other work on this many characters
+PART_REPORTS = 200  # sentences of an answer from the cache that are taken at a time: a client may read them slowly
 TERM_CHARACTERS = 30  # average length of a glossary entry
 
 NewDetector = Callable[[Sequence[str]], SupportsDetect]
@@ -253,17 +254,15 @@ class TranslationService:
         firsts = await self._translate_with_one_model(
             [replace(text, matches=()) for text in texts], first_options(job, route), job
         )
-        reports = [reports_of(answer) for answer in firsts]
         size = sum(len(text.text) for text in texts)
-        sentences = await self.threads.run(
-            job.caller,
-            size,
-            lambda: [
-                sentence
-                for text, text_reports in zip(texts, reports, strict=True)
-                for sentence in map(partial(bridge_sentence, text), text_reports)
-            ],
-        )
+
+        def divide() -> tuple[list[list[SentenceReport]], list[SourceText]]:
+            reports = [list(reports_of(answer)) for answer in firsts]
+            return reports, [
+                bridge_sentence(text, one) for text, its in zip(texts, reports, strict=True) for one in its
+            ]
+
+        reports, sentences = await self.threads.run(job.caller, size, divide)
         seconds = iter(await self._translate_with_one_model(sentences, last_options(job, route), job))
 
         def join() -> list[Answer]:
@@ -354,7 +353,9 @@ class TranslationService:
                 yield ready
             (answer,) = await task
             if count < len(answer.sentences):  # an answer from the cache, or from the computation of another call
-                yield (await self.threads.run(job.caller, len(text.text), partial(reports_of, answer)))[count:]
+                left = islice(reports_of(answer), count, None)
+                while ready := list(islice(left, PART_REPORTS)):
+                    yield ready
             yield answer
         finally:
             task.cancel()

@@ -98,6 +98,9 @@ def _abbreviations(language: str) -> _Abbreviations | None:
     tables = read_tables("abbreviations.toml").get(language)
     if not tables:
         return None
+    contractions = tables.get("contraction", {}).items()  # dont, Dont and DONT, within a sentence, too
+    forms = {form(short): form(word) for form in (str, str.capitalize, str.upper) for short, word in contractions}
+    tables = {**tables, "contraction": forms}
     names = [name for table in tables.values() for name in table]
     patterns = (
         _PLACES[place].replace("{}", "(?:" + "|".join(map(_spelling, sorted(table, key=len, reverse=True))) + ")")

@@ -182,7 +182,7 @@ class Translation:
     """
 
     alternatives: tuple[Alternative, ...]
-    sentences: tuple[SentenceTranslation, ...]
+    sentences: Sequence[SentenceTranslation]
 
     @property
     def text(self) -> str:

@@ -20,6 +20,7 @@ from mt.pipeline.results import (
 from mt.text import segment
 from mt.text.alignment import Link, Range
 from mt.text.segment import TextPart
+from service.freed_memory import LongList
 from service.translation.jobs import Answer
 
 
@@ -153,7 +154,7 @@ class BridgedText:
         texts = [translation.text for translation in self._translations]
         laid_out = segment.lay_out(self._parts, texts, self._direction.source, self._direction.target)
         targets = segment.sentence_ranges(list(laid_out))
-        sentences = tuple(
+        sentences = LongList(
             _bridged_sentence(sentence, second, begin)
             for sentence, second, (begin, _) in zip(first.sentences, self._translations, targets, strict=True)
             if second.sentences

@@ -175,12 +175,12 @@ class _Piece(NamedTuple):
 
 
 def _pieces(texts: Sequence[SourceText], answers: Sequence[Answer]) -> list[_Piece]:
-    return [
+    return LongList(
         _Piece(
             pack(answer.text, alignment_of(answer)), sentence_pairs(text.text, answer), verdicts_of(answer.sentences)
         )
         for text, answer in zip(texts, answers, strict=True)
-    ]
+    )
 
 
 class _Progress:

@@ -1,7 +1,7 @@
 """Jobs and answers of the translation service, common to the LibreTranslate and DeepL routes."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -87,7 +87,7 @@ class Answer:
     bridge: str = ""  # the language between two models, if no model translates directly
     models: tuple[str, ...] = ()  # names of the models that translated the text
     alternatives: tuple[str, ...] = ()
-    sentences: tuple[SentenceTranslation, ...] = ()
+    sentences: Sequence[SentenceTranslation] = ()
     segments: tuple["Answer", ...] = ()  # answers for the segments of markup
     served: bool = True
 

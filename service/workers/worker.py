@@ -21,6 +21,7 @@ import structlog
 from mt.errors import ModelError
 from mt.pipeline.results import SentenceTranslation
 from service.errors import error_location
+from service.freed_memory import LongList
 from service.processes import LENGTH, start_child
 from service.workers.messages import (
     Cancel,
@@ -101,7 +102,9 @@ class Worker:
         self.ready = False  # whether the worker can translate
         self.failures = 0  # failed attempts in a row to start again
         self.in_flight: dict[int, Translate] = {}  # texts that were given and not answered, by id
-        self._sentences: dict[int, list[SentenceTranslation]] = {}  # those of TextSentences so far, by id of the text
+        self._sentences: dict[
+            int, LongList[SentenceTranslation]
+        ] = {}  # those of TextSentences so far, by id of the text
         self.cost = 0  # cost of the texts in flight
         self.isolated = False  # whether the worker translates suspected texts and nothing else
         self._new_transport = new_transport
@@ -248,11 +251,13 @@ class Worker:
             match message:
                 case TextSentences():
                     if message.id in self.in_flight:
-                        self._sentences.setdefault(message.id, []).extend(message.sentences)
-                case TextDone() if first := self._sentences.pop(message.id, None):
-                    whole = replace(message.translation, sentences=(*first, *message.translation.sentences))
+                        self._sentences.setdefault(message.id, LongList()).extend(message.sentences)
+                case TextDone():
+                    sentences = self._sentences.pop(message.id, None) or LongList()
+                    sentences.extend(message.translation.sentences)
+                    whole = replace(message.translation, sentences=sentences)
                     answers.append(TextDone(message.id, whole))
-                case TextProgress() | TextDone() | TextFailed():
+                case TextProgress() | TextFailed():
                     answers.append(message)
                 case Heartbeat():
                     self._counts.work += message.work - self._work

@@ -272,11 +272,15 @@ def _failed(id: int, error: Exception) -> TextFailed:
 
 
 def _without_pieces(translated: Translated) -> Translated:
-    """Return a translation without its token pieces, which no client gets, to keep the message small."""
+    """Return a translation whose alternatives lack what no client gets, to keep the message small.
+
+    These are their token pieces, and the words that the sentences list, too: up to 49,000 in a text.
+    """
     return replace(
         translated,
         alternatives=tuple(
-            replace(alternative, pieces=(), piece_log_probabilities=()) for alternative in translated.alternatives
+            replace(alternative, pieces=(), piece_log_probabilities=(), omitted=(), copied=())
+            for alternative in translated.alternatives
         ),
     )
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -25,6 +25,7 @@ from mt.pipeline.results import Alternative, Translation
 from mt.pipeline.text_task import TextTask
 from mt.text.terms import Terms
 from service.errors import InternalError
+from service.freed_memory import LongList
 from service.pauses import FULL_EVERY, SWITCH_SECONDS
 from service.workers import messages as protocol
 from service.workers import worker_loop
@@ -62,7 +63,9 @@ def talk(model: Path, translator: Translator, messages: list[ToWorker]) -> list[
 
 def without_pieces(translation: Translation) -> Translation:
     def stripped(alternatives: Iterable[Alternative]) -> tuple[Alternative, ...]:
-        return tuple(replace(each, pieces=(), piece_log_probabilities=()) for each in alternatives)
+        return tuple(
+            replace(each, pieces=(), piece_log_probabilities=(), omitted=(), copied=()) for each in alternatives
+        )
 
     sentences = tuple(replace(each, alternatives=stripped(each.alternatives)) for each in translation.sentences)
     return replace(translation, alternatives=stripped(translation.alternatives), sentences=sentences)
@@ -133,7 +136,10 @@ def test_a_long_translation_is_answered_in_parts(small_model: Path, sentences: i
     done = [cast(protocol.TextDone, answer) for answer in answered]
     ids = [answer.id for answer in done]  # the two long texts end in any order
     assert sizes == parts and ids[0] == 3 and sorted(ids[1:]) == ([1] if withdrawn else [1, 2])
-    assert done[1].translation == without_pieces(translator.translate(text))
+    translations = [one.translation for one in done]
+    assert all(isinstance(one.sentences, LongList) for one in translations)  # it frees them in a thread
+    translation = replace(translations[1], sentences=tuple(translations[1].sentences))
+    assert translation == without_pieces(translator.translate(text))
     assert not worker._sentences
 
 

@@ -3,7 +3,7 @@
 The method `of` of a response returns the response to a request, with the values of the service's answers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
@@ -298,9 +298,6 @@ class TargetResponse(BaseModel):
             listed = [value(answer) for answer in answers]
             return listed[0] if isinstance(request.q, str) else listed
 
-        def segments(answer: Answer) -> "list[SegmentResponse]":
-            return [SegmentResponse.of(request, sentence) for sentence in answer.sentences]
-
         return cls(
             translatedText=values(lambda answer: answer.text),
             detectedLanguage=values(lambda answer: answer.detected and DetectedLanguage.of(answer.detected))
@@ -312,20 +309,34 @@ class TargetResponse(BaseModel):
             match=values(lambda answer: rounded_match(answer.match)) if request.memory else None,
             untranslated=values(lambda answer: list(answer.untranslated)) if request.untranslated else None,
             models=values(lambda answer: list(answer.models)) if request.model is not None else None,
-            segments=values(segments) if request.lists_segments else None,
         )
 
     @classmethod
-    def written(cls, request: TranslateRequest, answers: Sequence[Answer]) -> str:
-        """Return the response as JSON. Segments are written one by one: a call keeps the interpreter lock."""
-        response = cls.of(request, answers)
-        fields, segments = response.model_dump_json(exclude_none=True, exclude={"segments"}), response.segments
-        return fields if segments is None else f'{fields[:-1]},"segments":{_written_list(segments)}}}'
+    def written(cls, request: TranslateRequest, answers: Sequence[Answer]) -> Iterator[str]:
+        """Yield the response in pieces of JSON, without the brace at its end.
+
+        Segments are created one by one: a call keeps the interpreter lock, and all of them take much memory.
+        """
+        yield cls.of(request, answers).model_dump_json(exclude_none=True)[:-1]
+        if request.lists_segments:
+            texts = (_written_list(_segments(request, answer)) for answer in answers)
+            yield ',"segments":'
+            yield from next(texts) if isinstance(request.q, str) else _written_list(texts)
 
 
-def _written_list(items: Sequence[Any]) -> str:
-    written = (_written_list(one) if isinstance(one, list) else one.model_dump_json(exclude_none=True) for one in items)
-    return f"[{','.join(written)}]"
+def _segments(request: TranslateRequest, answer: Answer) -> Iterator[list[str]]:
+    for sentence in answer.sentences:
+        yield [SegmentResponse.of(request, sentence).model_dump_json(exclude_none=True)]
+
+
+def _written_list(items: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the pieces of a JSON list, given those of its items."""
+    separator = "["
+    for item in items:
+        yield separator
+        yield from item
+        separator = ","
+    yield "[]" if separator == "[" else "]"
 
 
 class TranslateResponse(TargetResponse):

@@ -82,7 +82,7 @@ class Connections:
 
     def limit_unread(self) -> None:
         """Close connections until at most `unread_bytes` of answers are left to read, the largest first."""
-        unread = {one: size for one in self.open if (size := one.transport.get_write_buffer_size())}
+        unread = {one: size for one in self.open if (size := one.unread)}
         while sum(unread.values()) > self.unread_bytes:
             largest = max(unread, key=unread.__getitem__)
             del unread[largest]
@@ -260,6 +260,12 @@ class Connection(HttpToolsProtocol):
             self._all.receiving[self] = None
             self._time_reading(2 * self._all.seconds, self.transport.abort)
         super()._start_asgi_task(cycle, app)
+
+    @property
+    def unread(self) -> int:
+        """Bytes of answers that are in memory until the client reads them."""
+        unsent: int = self._running.scope["state"].get("unsent", 0) if self._running else 0
+        return self.transport.get_write_buffer_size() + unsent
 
     def abort(self) -> None:
         """Close the connection at once, without sending the rest of the answer."""

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import AsyncGenerator
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -20,6 +21,7 @@ from service.http.admission import while_connected
 from service.http.bodies import BodyReader
 from service.http.direct_route import DirectRoute
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
+from service.http.parts import answer_in_parts, parts_of, sent_parts
 from service.http.problems import problem_body
 from service.routes.access import CallerDependency
 from service.schemas import (
@@ -72,14 +74,16 @@ async def translate(
         answers = await while_connected(request, working)
         charge.free = sum(map(free_characters, answers))
 
-    def encoded() -> bytes:
-        written = {target: TargetResponse.written(body, of) for target, of in zip(jobs, answers, strict=True)}
-        others = (f"{json.dumps(name)}:{written[names[name]]}" for name in dict.fromkeys(body.targets))
-        more = f',"translations":{{{",".join(others)}}}}}' if body.targets else "}"
-        return (written[names[body.target]][:-1] + more).encode()
+    def encoded() -> list[bytes]:
+        written = {target: parts_of(TargetResponse.written(body, of)) for target, of in zip(jobs, answers, strict=True)}
+        parts = list(written[names[body.target]])
+        for number, name in enumerate(dict.fromkeys(body.targets)):
+            before = b"," if number else b',"translations":{'
+            parts += [before, f"{json.dumps(name)}:".encode(), *written[names[name]], b"}"]
+        return [*parts, b"}}" if body.targets else b"}"]
 
-    content = await translations.threads.run(caller.id, effort(body) * len(jobs), encoded)
-    return Response(content, media_type="application/json")
+    parts = await translations.threads.run(caller.id, effort(body) * len(jobs), encoded)
+    return answer_in_parts(request, parts)
 
 
 def characters(body: TranslateRequest) -> int:
@@ -252,8 +256,11 @@ async def stream_events(
                         yield encode_event("segment", StreamedSegment.of(body, item).model_dump_json(exclude_none=True))
                     case answers:
                         charge.free = free_characters(answers)
-                        run, write = services.translations.threads.run, partial(TargetResponse.written, body, answers)
-                        yield encode_event("done", await run(caller.id, effort(body), write))
+                        event = chain(["event: done\ndata: "], TargetResponse.written(body, answers), ["}\n\n"])
+                        write = partial(parts_of, event)
+                        parts = await services.translations.threads.run(caller.id, effort(body), write)
+                        async for part in sent_parts(request, parts):
+                            yield part
                 begun = True
     except ServiceError as error:
         if not begun:

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
@@ -30,6 +30,7 @@ from service.errors import HEAD_BYTES, NotFound, ServiceError
 from service.http.admission import RequestGate
 from service.http.connections import MAX_PIPELINED, Connection, Connections
 from service.http.middleware import install_middleware
+from service.http.parts import answer_in_parts
 from service.http.problems import install_error_handlers
 from service.metrics import Metrics
 from service.settings import Settings
@@ -65,6 +66,11 @@ class Service(AppThread):
         async def large() -> str:
             self.begun += 1
             return "a" * 10_000_000  # more than the kernel's buffers
+
+        @app.get("/parts")
+        async def parts(request: Request) -> Response:
+            self.begun += 1
+            return answer_in_parts(request, [b"a" * 10_000] * 1000)
 
         @app.get("/deleted")
         async def deleted() -> StreamingResponse:
@@ -476,11 +482,12 @@ def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.Log
     assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
-def test_unread_answers_are_limited() -> None:
+@pytest.mark.parametrize("path", [b"large", b"parts"])
+def test_unread_answers_are_limited(path: bytes) -> None:
     with Service(unread=20_000_000) as service:
         held = [service.connect(4096) for _ in range(6)]
         for connection in held:
-            connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
+            connection.sendall((GET + b"\r\n").replace(b"echo", path))
         service.until(lambda: service.begun == 6 and len(service.connections.open) < 6)
         assert service.connections.open
         assert service.send(GET + b"\r\n", 1)[0] == [200]

@@ -39,7 +39,8 @@ MAX_FIELDS, MAX_FILES = 1000, 10  # limits for a query or a form
 MAX_VALUES = 20_000  # strings, commas and brackets of JSON; the time of parsing and validation grows with their number
 MAX_PART_HEAD = 1000  # bytes of a Content-Type, or of a header of a part of a form
 NUMBERS = ("not_a_number", "greater_than_equal", "less_than_equal")  # problems whose message says what is accepted
-CHUNK = 16_384  # a longer body or query is parsed in a thread; a multipart form is parsed in chunks of this size
+CHUNK = 16_384  # longer JSON is parsed in a thread
+FORM_CHUNK = 4096  # so is a longer query or form; a multipart form is parsed in chunks of this size, in 1 ms each
 REFERENCES = "#/components/schemas/{model}"
 _VALUES = re.compile(rb'"(?:[^"\\]+|\\.)*+"?|[,\[{]', re.DOTALL)
 _INDEXED = re.compile(r"([a-z_]{1,40})\[(\d{1,3})\]\.([a-z_]{1,40})")  # how deepl-node sends lists of objects in forms
@@ -141,7 +142,7 @@ async def _parse_fields(request: Request) -> Fields:
     is_empty = not body  # DeepL's SDK sends a Content-Type with an empty body
     if not is_empty and (kind == JSON or kind.endswith("+json")):
         return await _parsed(_json_object, body)
-    query = _joined(await _parsed(_pairs, request.scope["state"]["query"]))
+    query = _joined(await _parsed(_pairs, request.scope["state"]["query"], FORM_CHUNK))
     if is_empty:
         return query
     if kind == MULTIPART:
@@ -150,11 +151,13 @@ async def _parse_fields(request: Request) -> Fields:
         raise InvalidRequest.listing(f"{NOT_AN_OBJECT}, or a form")
     if body[:CHUNK].lstrip()[:1] == b"{":  # `curl -d` without a header
         raise InvalidRequest.listing(f"the body is JSON, but its Content-Type is {kind}; send {JSON}")
-    return query | _nested(_joined(await _parsed(_pairs, body)))
+    return query | _nested(_joined(await _parsed(_pairs, body, FORM_CHUNK)))
 
 
-async def _parsed(parse: Callable[[bytes | bytearray], Parsed], content: bytes | bytearray) -> Parsed:
-    return parse(content) if len(content) < CHUNK else await asyncio.to_thread(parse, content)
+async def _parsed(
+    parse: Callable[[bytes | bytearray], Parsed], content: bytes | bytearray, chunk: int = CHUNK
+) -> Parsed:
+    return parse(content) if len(content) < chunk else await asyncio.to_thread(parse, content)
 
 
 async def read_form(request: Request) -> FormItems:
@@ -249,8 +252,8 @@ class _PartParser(MultiPartParser):
 
 async def _chunks(body: bytearray) -> AsyncGenerator[bytes, None]:
     """Yield the body in chunks. Other requests are served in between."""
-    for begin in range(0, len(body), CHUNK):
-        yield bytes(body[begin : begin + CHUNK])
+    for begin in range(0, len(body), FORM_CHUNK):
+        yield bytes(body[begin : begin + FORM_CHUNK])
         await asyncio.sleep(0)
 
 

@@ -36,7 +36,7 @@ from service.errors import (
 from service.fair_semaphore import FairSemaphore
 from service.freed_memory import RequestMemory
 from service.http.admission import RequestGate
-from service.http.bodies import CHUNK, check_fields
+from service.http.bodies import FORM_CHUNK, check_fields
 from service.http.problems import error_response, path_of, speaks_deepl
 from service.logs import RequestRecord, current_record, start_record
 from service.metrics import METHODS, Metrics
@@ -192,7 +192,7 @@ class RequestGateMiddleware:
             asyncio.get_running_loop().call_soon(starts.release, address)
             query = scope["query_string"]
             scope["state"] |= {"body": body, "query": query}  # not a copy of the body, which would take long
-            inner["query_string"] = query if len(query) < CHUNK else b""  # FastAPI parses it on the event loop
+            inner["query_string"] = query if len(query) < FORM_CHUNK else b""  # FastAPI parses it on the event loop
             with ExitStack() as work:
                 if path not in UNCOUNTED and not path.startswith("/web/"):
                     work.enter_context(self.gate.entered())
@@ -260,6 +260,7 @@ class RequestGateMiddleware:
             body += chunk
             self._buffered += len(chunk)
             more = message.get("more_body", False)
+            del message, chunk  # while the next one is awaited, they would take as much memory as the body
         if size > limit:
             raise BodyTooLarge(f"Invalid request: the body exceeds the limit of {limit} bytes")
 

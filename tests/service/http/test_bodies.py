@@ -18,7 +18,7 @@ from starlette.datastructures import UploadFile
 import service.http.bodies as bodies
 from service.errors import InvalidRequest
 from service.http.attachments import attachment
-from service.http.bodies import CHUNK, check_fields, parse_body, read_fields, read_form
+from service.http.bodies import FORM_CHUNK, check_fields, parse_body, read_fields, read_form
 from service.routes.deepl.glossaries import MultilingualBody
 from service.routes.deepl.translate import TranslateBody
 from service.schemas import FileRequest, TranslateRequest
@@ -71,7 +71,7 @@ def test_a_long_query_is_parsed_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> 
         return pairs(query)
 
     monkeypatch.setattr(bodies, "_pairs", recorded)
-    assert fields("", b"", b"q=" + b"%41" * CHUNK) == {"q": "A" * CHUNK}
+    assert fields("", b"", b"q=" + b"%41" * FORM_CHUNK) == {"q": "A" * FORM_CHUNK}
     assert fields("", b"", b"q=%41") == {"q": "A"}
     assert threads == [False, True]
 
@@ -142,7 +142,7 @@ def test_a_list_of_wrong_values_is_one_problem(model: Any, body: dict[str, Any],
 
 
 async def test_a_long_form_is_parsed_in_chunks() -> None:
-    parsing = asyncio.create_task(read_form(request(FORM, part("q", "a" * 10 * CHUNK) + b"--b--\r\n")))
+    parsing = asyncio.create_task(read_form(request(FORM, part("q", "a" * 10 * FORM_CHUNK) + b"--b--\r\n")))
     turns = 0
     while not parsing.done():
         turns += 1

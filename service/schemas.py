@@ -44,6 +44,7 @@ TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
 
 MAX_TERMS = 1000  # glossary terms of a request
+PART_CHARACTERS = 65_536  # of an answer that are joined, encoded and sent in one step
 _SEARCH_OPTIONS = frozenset(SearchOptions.__dataclass_fields__)
 _CONTRACT = {"q", "file", "source", "target", "format", "alternatives", "api_key"}
 AUTO = "auto"  # source language that stands for the detected one
@@ -315,7 +316,7 @@ class TargetResponse(BaseModel):
     def written(cls, request: TranslateRequest, answers: Sequence[Answer]) -> Iterator[str]:
         """Yield the response in pieces of JSON, without the brace at its end.
 
-        Segments are created one by one: a call keeps the interpreter lock, and all of them take much memory.
+        Segments, which may have 32 MB, are created one by one: a call keeps the interpreter lock.
         """
         yield cls.of(request, answers).model_dump_json(exclude_none=True)[:-1]
         if request.lists_segments:
@@ -337,6 +338,19 @@ def _written_list(items: Iterable[Iterable[str]]) -> Iterator[str]:
         yield from item
         separator = ","
     yield "[]" if separator == "[" else "]"
+
+
+def parts_of(pieces: Iterable[str]) -> list[bytes]:
+    """Return the bytes of `pieces`, joined to parts of about PART_CHARACTERS characters."""
+    parts, waiting, size = list[bytes](), list[str](), 0
+    for piece in pieces:
+        for begin in range(0, len(piece), PART_CHARACTERS):
+            waiting.append(piece[begin : begin + PART_CHARACTERS])
+            size += len(waiting[-1])
+            if size >= PART_CHARACTERS:
+                parts.append("".join(waiting).encode())
+                waiting, size = [], 0
+    return [*parts, "".join(waiting).encode()]
 
 
 class TranslateResponse(TargetResponse):

@@ -1,31 +1,13 @@
-"""Answers in parts: neither a thread nor the event loop copies a long answer in one step.
-
-An answer has up to 32 MB. Joining its pieces would keep the interpreter lock for 30 ms and take its memory twice.
-"""
+"""Answers in parts: the event loop does not copy a long answer in one step."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 
 from fastapi import Request, Response
 from starlette.responses import StreamingResponse
 
 from service.http.bodies import JSON
-
-PART_CHARACTERS = 65_536  # of an answer that are joined, encoded and sent in one step
-
-
-def parts_of(pieces: Iterable[str]) -> list[bytes]:
-    """Return the bytes of `pieces`, joined to parts of about PART_CHARACTERS characters."""
-    parts, waiting, size = list[bytes](), list[str](), 0
-    for piece in pieces:
-        for begin in range(0, len(piece), PART_CHARACTERS):
-            waiting.append(piece[begin : begin + PART_CHARACTERS])
-            size += len(waiting[-1])
-            if size >= PART_CHARACTERS:
-                parts.append("".join(waiting).encode())
-                waiting, size = [], 0
-    parts.append("".join(waiting).encode())
-    return parts
+from service.schemas import PART_CHARACTERS
 
 
 def answer_in_parts(request: Request, parts: list[bytes]) -> Response:

@@ -21,7 +21,7 @@ from service.http.admission import while_connected
 from service.http.bodies import BodyReader
 from service.http.direct_route import DirectRoute
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
-from service.http.parts import answer_in_parts, parts_of, sent_parts
+from service.http.parts import answer_in_parts, sent_parts
 from service.http.problems import problem_body
 from service.routes.access import CallerDependency
 from service.schemas import (
@@ -32,6 +32,7 @@ from service.schemas import (
     TranslateRequest,
     TranslateResponse,
     TranslationFields,
+    parts_of,
 )
 from service.services import Services, ServicesDependency
 from service.settings import Settings

@@ -3,7 +3,8 @@
 from fastapi import Request
 from starlette.types import Message
 
-from service.http.parts import PART_CHARACTERS, answer_in_parts, parts_of, sent_parts
+from service.http.parts import answer_in_parts, sent_parts
+from service.schemas import PART_CHARACTERS, parts_of
 
 
 def test_no_part_is_long_and_none_is_lost() -> None:

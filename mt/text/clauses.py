@@ -20,6 +20,16 @@ _OPEN_LINE = re.compile(  # within a sentence, or a headline
     r"(?i)(?:[,;&/+–-]|(?<!\w)(?:an?|and|are|at|by|for|from|in|is|my|of|on|or|our|the|their|to|was|with|your|aux?|dans|de"
     r"|des|du|en|est|et|la|les?|ou|par|pour|sur|une?|à))\s*\Z"
 )
+_GOING_ON = {  # prepositions and verbs at the begin of a line that goes on with a sentence; without them, any word does
+    "de": "am an auf aus bei bis für hat im in ist kann mit nach ohne sind um unter vom von vor war wird zu zum zur",
+    "en": "are as at by can for from had has have in into is of on than that to under was were will with without",
+    "fr": "à a au aux avec chez dans en est ont par pour que sans sont sous sur vers",
+}
+_LONGEST_ITEM, _LONGEST_GREETING = (
+    50,
+    3,
+)  # characters of a line that is an item of a list, and words of `Dear Ms Smith,`
+_ITEM = re.compile(r"\s*[a-zß-ÿœ\d]")
 _BEFORE_NOUN = re.compile(  # words before a noun of their sentence in German: articles, adjectives, prepositions, verbs
     "(?:als|am|auf|aus|bei|bin|bis|das|dass|durch|ein|für|hab|hat|im|ist|kein|mein|mit|nach|ohne|sein|sind|um|und|vom|von"
     r"|vor|wird|zu|zum|zur|.*e[mnrs]?)\Z"
@@ -60,14 +70,24 @@ def may_lower(word: str, language: str) -> bool:
 def divides_lines(before: str, after: str, language: str) -> bool:
     """Return whether a text ends at a line break: behind a sentence or nothing, or before a bullet or a capital.
 
+    So does a short one in lower case, or a name, before one in lower case, unless it begins with a word such as "with".
+    A greeting with a comma ends before a capital. `before` is the whole text.
     Before a capital, the last word is capitalised or, in German, stands not before a noun, unless in en and fr; or the
     next one is no noun.
     """
-    last, first = before.split()[-1:], re.match(r"\s*(?!I\b)([^\W\d_]+)", after)
-    if not last or SENTENCE_END.search(before) or BULLET.match(after):
+    words, first, name = before.split(), re.match(r"\s*(?!I\b)([^\W\d_]+)", after), primary_language(language)
+    if not words or SENTENCE_END.search(before) or BULLET.match(after):
         return True
-    if not (first and first[1][0].isupper()) or _OPEN_LINE.search(before):
+    is_capital = first is not None and first[1][0].isupper()
+    is_greeting = words[-1][-1] == "," and len(words) <= _LONGEST_GREETING
+    if _OPEN_LINE.search(before) and not (is_capital and is_greeting):
         return False
-    name = primary_language(language)
-    is_free = name in ("en", "fr") or not last[0][0].islower() or (name == "de" and not _BEFORE_NOUN.match(last[0]))
+    is_name = len(words) > 1 and name != "de" and all(word[0].isupper() for word in words)
+    if (_ITEM.match(before) or is_name) and _ITEM.match(after):
+        clauses, word = " ".join(_words(language)[:2]).split(), first[1] if first else ""
+        is_whole = {*clauses, *_GOING_ON.get(name, f"{word} ").split()}.isdisjoint((words[-1], word))
+        return is_whole and words[0] not in clauses and len(before) <= _LONGEST_ITEM
+    if first is None or not is_capital:
+        return False
+    is_free = name in ("en", "fr") or not words[-1][0].islower() or (name == "de" and not _BEFORE_NOUN.match(words[-1]))
     return is_free or may_lower(first[1], language)

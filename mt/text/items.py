@@ -9,7 +9,7 @@ from unicodedata import numeric
 from mt.languages import primary_language
 from mt.text.word_tables import read_tables
 
-_SEPARATOR, _BULLET, _TRAIL, _RECORD, _FIELD, _QUOTED_FIELD = (
+_SEPARATOR, _BULLET, _TRAIL, _WORDS, _RECORD, _FIELD, _QUOTED_FIELD = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["items"].values()
 )
 OPEN_ENDS = {name: re.compile(words) for name, words in read_tables("patterns.toml")["open_ends"].items()}
@@ -55,8 +55,9 @@ def split_items(paragraph: str, tables: Set[tuple[str, int]], language: str) -> 
         places = [0, *(place for field in fields for place in field), len(paragraph)]
         yield from ("", *(paragraph[begin:end] for begin, end in pairwise(places)), "")
         return
-    if any(sign in paragraph for sign in (" > ", " » ", " › ", " / ")) and _TRAIL.fullmatch(paragraph):
-        yield from re.split("( [>»›/] )", paragraph)
+    is_trail = any(sign in paragraph for sign in (" > ", " » ", " › ", " / ")) and _TRAIL.fullmatch(paragraph)
+    if is_trail or _WORDS.fullmatch(paragraph):
+        yield from re.split(r"( [>/] | \\?[»›|·•] )", paragraph)
         return
     if marks := _bullets(paragraph, language):
         places = [0, *(place for mark in marks for place in mark.span()), len(paragraph)]

@@ -101,6 +101,7 @@ TRANSLATED: dict[str, list[str]] = {
         "A ⟨[dog]→[DOG][dog]⟩ ⟨ran⟩[^1].\n\n[dog]: u\n[^1]: ⟨u→U⟩\n",
         "⟨One⟩.\\\n⟨Two⟩.  \n⟨Three⟩.\n",
         "⟨**One** dog⟩  \n⟨Two⟩<br>⟨- x⟩\n",
+        "⟨bread⟩  \n*⟨milk⟩*\\\n⟨tea⟩<br>⟨beer⟩\n",
         "> ⟨One.\n> Two.→ONE. TWO.⟩   \n> ⟨Three⟩.  \n> ⟨Four⟩.\n",
         "> [!NOTE]\n> ⟨one⟩\n> [!TIP]- ⟨two⟩\n> ⟨three⟩\n",
         "::::{note} ⟨one⟩\n:class: x\n::::\n",
@@ -127,6 +128,7 @@ TRANSLATED: dict[str, list[str]] = {
         "---\ntitle: ⟨one→ONE⟩\ntags: [two]\nseo:\n  description: >\n    ⟨a\n    b→A B⟩\n---\n",
     ],
     "a.html": [
+        '<hr title="⟨x⟩"><p>⟨bread⟩<br>⟨milk⟩<br/>\n ⟨2 dogs⟩</p>',
         '<hr title="⟨x⟩"><meta name="description" content="A ⟨dog⟩">',
         '<hr title="⟨x⟩"><META PROPERTY="og:title" CONTENT="A ⟨dog⟩">',
         '<hr title="⟨x⟩"><meta name="twitter:description" content="⟨a & b→A &amp; B⟩">',

@@ -175,6 +175,8 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ("<p><a>Home</a><a>help</a> <a>All</a>|<a>News</a>&raquo;<b>Dogs</b> &gt; Cats</p>",
          ["Home help", "All", "News", "Dogs", "Cats"]),
         ("<p>See <a>Home</a> &gt; <a>Dogs</a>, <a>Old</a> <a>Cats</a></p>", ["See Home > Dogs, Old Cats"]),
+        ("<p><a>dogs</a> <a>cats</a><p><a>2</a> <a>next</a></p>", ["dogs", "cats", "2", "next"]),
+        ("<label>Name</label><input><label>your age <input></label>", ["Name", "your age"]),
         ("<p>The <s>dog</s><u>cat</u>, <b>Donau</b><i>dampfer</i>, <i>gar</i><i>den</i>, |<i>x</i>|</p>",
          ["The dog cat, Donaudampfer, garden, |x|"]),
         ("<p><b>红</b><i>的狗儿</i> <i>dog</i><b>s</b></p>", ["红的狗儿 dogs"]),

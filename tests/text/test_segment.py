@@ -177,7 +177,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("en", "⟨Click File > Open⟩"),
         ("en", "⟨thank you for the long letter, I am happy that you can\ncome to us.⟩\n⟨I am⟩\n⟨here⟩"),
         ("en", "⟨{n} apple⟩ | ⟨{n} apples⟩"),
-        ("en", "⟨A | B⟩"),
+        ("en", "⟨A | B⟩\n⟨red⟩ | ⟨dark blue⟩ | ⟨green⟩\n⟨home⟩ » ⟨shop⟩ · ⟨old books⟩\n⟨red⟩ \\| ⟨blue⟩\n⟨ls | sort⟩"),
         ("en", "⟨The set {x | x is a dog} of `a | b` is new.⟩"),
         ("en", "⟨Use {{ name | upper }} or a || b here.⟩"),
     ],
@@ -281,3 +281,28 @@ def test_a_text_on_which_sentencex_fails_is_one_sentence(monkeypatch: pytest.Mon
 )
 def test_lines_of_german(before: str, after: str, divides: bool) -> None:
     assert divides_lines(before, after, "de") is divides
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "divides"),
+    [
+        ("en", "bread", "milk", True),
+        ("en", "2 dogs", "3 cats", True),
+        ("en", "see you tomorrow", "anna", True),
+        ("en", "Yours sincerely,", "Anna Smith", True),
+        ("en", "Anna Smith", "head of sales", True),
+        ("fr", "deux pommes", "un citron", True),
+        ("de", "rot", "grün", True),
+        ("en", "One", "two", False),
+        ("en", "a house", "in the city", False),
+        ("en", "when i was young", "i lived here", False),
+        ("en", "the dog that", "i saw", False),
+        ("en", "Main Street", "and", False),
+        ("en", "We will meet you at the station,", "Anna and Tom", False),
+        ("en", "a long line of prose that goes on in the next one of", "these lines", False),
+        ("de", "ich weiß nicht", "wo sie ist", False),
+        ("sv", "en lång", "rad", False),  # there are no words of this language
+    ],
+)
+def test_lines_in_lower_case(language: str, before: str, after: str, divides: bool) -> None:
+    assert divides_lines(before, after, language) is divides

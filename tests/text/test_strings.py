@@ -155,6 +155,7 @@ def test_marks_around_a_sentence(sentence: str, inner: str) -> None:
         "⟨Run:⟩\n```py\nA {{#b}} dog\n ```\n⟨The cat⟩\n```\n⟨a⟩",
         "⟨Use ```a``` now⟩",
         "⟨The old house⟩<br>⟨Main Street<br>and<br>I⟩",
+        "⟨We need:⟩<br>⟨bread⟩<br>⟨milk<br>with sugar⟩<br>⟨tea⟩",
         "⟨It is good.⟩<br/>⟨It is new:⟩<br>⟨* One⟩<br>⟨* Two<br> and more⟩",
         "⟨It sleeps <x/>⟩",
         "⟨<1></1> sleeps.⟩ ⟨<x/> eats.⟩",

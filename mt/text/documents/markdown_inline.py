@@ -31,7 +31,7 @@ _END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _TASK = re.compile(r"\[[ xX]\](?=[ \t])")  # at the beginning of the items of a task list
 _ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")  # of a picture or link before them, in many dialects
 _WORD = re.compile(r"\S")
-_BESIDE = 80  # characters beside a line break that decide whether it ends a text
+_NEAR, _BESIDE = 20, 80  # items before a line break, and characters behind it, that decide whether it ends a text
 _SPECIAL_IN_ALT = re.compile(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)")
 
 Apart = tuple[int, int, Callable[[TextDocument, str], None]]
@@ -129,7 +129,8 @@ class InlineReader:
     def _break(self, end: int) -> bool:
         """Append a line break, or end the text there, as in HTML."""
         content = self.token.content
-        before = content[max(0, self.at - _BESIDE) : self.at].rstrip("*_ ")
+        near = self.collected[max(0, len(self.collected) - _NEAR, *self.splits[-1:]) :]
+        before = "".join(item.text or " " for item in near).strip()
         if not self.open and divides_lines(before, content[end : end + _BESIDE].lstrip("*_ \n"), self.language):
             self.splits.append(len(self.collected))
         return self._whole(InlineKind.EMPTY, end, breaks=True)

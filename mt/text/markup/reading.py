@@ -35,6 +35,7 @@ _SEPARATOR = re.compile(  # of the items of a menu
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _SYNTAX = re.compile(r"""(?<!\\)(\\[nt]|\\u00(?:20|[Aa]0)|")""")  # breaks, spaces and, in Android, quotes around spaces
 _SVG_BLOCKS = frozenset({"defs", "desc", "g", "svg", "symbol", "text", "title"})
+_NEAR = 12  # items before a line break that are examined
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
@@ -289,7 +290,7 @@ class TokenReader:
     def _divide(self, parts: tuple[Part, ...], following: str) -> None:
         """Append a line break, or end the text there if the line before it ends one or `following` begins one."""
         before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
-        line = "" if before is None or before.breaks else before.text
+        line = "" if before is None or before.breaks else "".join(item.text or " " for item in self.items[-_NEAR:])
         if divides_lines(line, following, self.languages.source):
             self._flush()
             self.parts += parts
@@ -368,15 +369,18 @@ class TokenReader:
 def _menu_items(items: Sequence[InlineItem[Part]]) -> list[list[InlineItem[Part]]]:
     """Divide a menu such as `<a>Home</a> » <a>Cars</a><a>Help</a>` at separators and links. Other items are one group.
 
-    Between its elements, a menu has only separators, and after the last one a text.
+    Between its elements, a menu has only separators, and after the last one a text. Links in lower case are a menu only
+    if the first one is in lower case or a number. Labels of a form divide as links do.
     """
     groups: list[list[InlineItem[Part]]] = [[]]
     depth, begun = 0, False
+    first = next((item.text for item in items if item.has_words), "")
     for number, item in enumerate(items):
         depth += (item.kind is InlineKind.OPEN) - (item.kind is InlineKind.CLOSE)
         if item.kind is not InlineKind.TEXT or depth or item.text.isspace():
-            begins = begun and depth == 1 and item.kind is InlineKind.OPEN and item.divides == "a"
-            if begins and not any(one.text[:1].islower() for one in items[number + 1 : number + 3]):
+            begins = begun and depth == 1 and item.kind is InlineKind.OPEN and item.divides in ("a", "label")
+            may_go_on = item.divides == "a" and first[:1].isupper()
+            if begins and not (may_go_on and any(one.text[:1].islower() for one in items[number + 1 : number + 3])):
                 groups.append([])
             groups[-1].append(item)
             begun = begun or item.has_words

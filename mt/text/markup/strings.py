@@ -46,6 +46,7 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _METADATA, _VALUE = (re.compile(pattern, re.MULTILINE) for pattern in read_tables("patterns.toml")["metadata"].values())
 _NATIVE_CODE = frozenset({"bpt", "ept", "ref", "script", "style"})  # the first are of XLIFF and TMX
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "tt", "var"}) | (_NATIVE_CODE - {"ref"})
+_NEAR = 20  # pieces of text before a line break that are examined
 _BEFORE_NOTE = 100  # number of characters before the mark of a note that are examined
 _OBJECT = "\ufffc"
 _EMPHASISED = re.compile("_[a-zß-ÿ]")
@@ -320,7 +321,7 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
         bare.append(text[end : tag.begin])
         ends += range(end + 1, tag.begin + 1)
         end = tag.end
-        if sign := _sign(tag, text, language):
+        if sign := _sign(tag, text, "".join(bare[-_NEAR:]).rpartition("\n")[2], language):
             bare.append(sign)
             ends.append(tag.end)
         if tag.closes and tag.name not in BLOCKS:
@@ -353,16 +354,19 @@ def _split_around_branches(parts: Sequence[tuple[str, bool]], language: str) -> 
         place -= len(part.text)
 
 
-def _sign(tag: StringTag, text: str, language: str) -> str:
-    """Return the character that stands for a tag when sentences are divided, or "" if it does not matter to them."""
+def _sign(tag: StringTag, text: str, before: str, language: str) -> str:
+    """Return the character that stands for a tag when sentences are divided, or "" if it does not matter to them.
+
+    `before` is the text before it in its paragraph.
+    """
     if tag.name == STATEMENT or tag.name in BLOCKS:
         return "\n"
     if tag.begin == len(text) or tag.closes:
         return ""
     if tag.name == "br":
-        before, after = text[max(0, tag.begin - 20) : tag.begin], text[tag.end : tag.end + 20]
+        after = text[tag.end : tag.end + 20]
         is_in_table = text.startswith("|", text.rfind("\n", 0, tag.begin) + 1)
-        divides = before.endswith(">") or (is_in_table and after.lstrip()[:1].isupper())
+        divides = text[tag.begin - 1 : tag.begin] == ">" or (is_in_table and after.lstrip()[:1].isupper())
         return "\n" if divides or divides_lines(before, after, language) else " "
     return _OBJECT if tag.partner in (-1, tag.end) else ""
 

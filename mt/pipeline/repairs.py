@@ -54,7 +54,10 @@ async def decode_otherwise(variant: SourceVariant, context: SentenceContext, los
 
 
 def lost_copies(decoded: DecodedVariant, text: str = "") -> Set[str]:
-    """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that `text` (or the best) lacks."""
+    """Return the texts of the amounts, and of the spans in _REMOVED_IF_LOST, that `text` (or the best) lacks.
+
+    A text with a mark of a link that its source does not have lacks all of them.
+    """
     if not (copied := decoded.variant.copied):
         return set()
     text = text or decoded.best.text
@@ -62,7 +65,8 @@ def lost_copies(decoded: DecodedVariant, text: str = "") -> Set[str]:
     spans = [one for one in copied if one.kind in _REMOVED_IF_LOST or one in amounts]
     lost = protect.lost_spans(spans, text)
     lost += amounts if any(one in amounts for one in lost) else []  # not $12 und 30 Dollar
-    return {span.text for span in lost or (() if protect.are_in_order(spans, text) else spans)}
+    is_link = "](" in text and "](" not in decoded.variant.text  # as the model has read it around ./install.sh
+    return {span.text for span in lost or (spans if is_link or not protect.are_in_order(spans, text) else ())}
 
 
 async def decode_with_marks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:

@@ -21,6 +21,7 @@ from mt.text.alignment import Range, split_ranges, with_marks
 from mt.text.clock import is_english_time
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
+from mt.text.markup.inline import split_whitespace
 from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text
 from mt.text.messages import whole_sentences
 from mt.text.normalise import NormalisedText, narrow, remove_invisible
@@ -294,7 +295,20 @@ class TextPlanner(SentenceTranslator):
             else:
                 inside = marked[bisect_left(first, begin) : bisect_left(first, end)]
                 part = replace(part, marked=tuple(_move(place, -begin) for place in inside if place[1] <= end))
-                yield from self._split(part, moved, list_language)
+                for sentence, fixed in self._at_mark(part, moved) if part.marked else ((part, moved),):
+                    yield from self._split(sentence, fixed, list_language)
+
+    def _at_mark(self, part: TextPart, kept: Sequence[Range]) -> Iterator[tuple[TextPart, Sequence[Range]]]:
+        """Yield a part, or the marked sentence without a full stop and the sentence into which it is divided."""
+        end = part.marked[0][1] if part.marked[0][0] == 0 else 0
+        is_sentence = " " in part.text[:end] and part.text[end - 1].isalnum()
+        if not (is_sentence and segment.begins_sentence(part.text, end, self.context.source)):
+            yield part, kept
+            return
+        texts = part.text[:end], *split_whitespace(part.text[end:])[:2]
+        divided = (split_ranges(ranges, texts) for ranges in (kept, part.marked))
+        for text, ranges, marked in zip(texts, *divided, strict=True):
+            yield TextPart(text, text.isspace(), marked=marked), ranges
 
     def _split(self, part: TextPart, kept: Sequence[Range], list_language: str) -> Iterator[TextPart | None]:
         """Yield the list marker and the outer marks of emphasis of a part, if any, and the rest of the part.

@@ -20,11 +20,6 @@ _OPEN_LINE = re.compile(  # within a sentence, or a headline
     r"(?i)(?:[,;&/+–-]|(?<!\w)(?:an?|and|are|at|by|for|from|in|is|my|of|on|or|our|the|their|to|was|with|your|aux?|dans|de"
     r"|des|du|en|est|et|la|les?|ou|par|pour|sur|une?|à))\s*\Z"
 )
-_GOING_ON = {  # prepositions and verbs at the begin of a line that goes on with a sentence; without them, any word does
-    "de": "am an auf aus bei bis für hat im in ist kann mit nach ohne sind um unter vom von vor war wird zu zum zur",
-    "en": "are as at by can for from had has have in into is of on than that to under was were will with without",
-    "fr": "à a au aux avec chez dans en est ont par pour que sans sont sous sur vers",
-}
 _LONGEST_ITEM, _LONGEST_GREETING = (
     50,
     3,
@@ -64,16 +59,15 @@ def may_lower(word: str, language: str) -> bool:
 
     Other words than these may be names. In a language without a table, every word keeps its capital.
     """
-    return word.lower() in " ".join(_words(language)).split()
+    return word.lower() in " ".join(_words(language)[:3]).split()
 
 
 def divides_lines(before: str, after: str, language: str) -> bool:
     """Return whether a text ends at a line break: behind a sentence or nothing, or before a bullet or a capital.
 
-    So does a short one in lower case, or a name, before one in lower case, unless it begins with a word such as "with".
-    A greeting with a comma ends before a capital. `before` is the whole text.
-    Before a capital, the last word is capitalised or, in German, stands not before a noun, unless in en and fr; or the
-    next one is no noun.
+    So does a short one in lower case, or a name, before one in lower case without a word such as "with", and a greeting
+    with a comma before a capital. Before others, the last word is capitalised or, in German, stands not before a noun,
+    unless in en and fr; or the next one is no noun. `before` is the whole text.
     """
     words, first, name = before.split(), re.match(r"\s*(?!I\b)([^\W\d_]+)", after), primary_language(language)
     if not words or SENTENCE_END.search(before) or BULLET.match(after):
@@ -84,9 +78,9 @@ def divides_lines(before: str, after: str, language: str) -> bool:
         return False
     is_name = len(words) > 1 and name != "de" and all(word[0].isupper() for word in words)
     if (_ITEM.match(before) or is_name) and _ITEM.match(after):
-        clauses, word = " ".join(_words(language)[:2]).split(), first[1] if first else ""
-        is_whole = {*clauses, *_GOING_ON.get(name, f"{word} ").split()}.isdisjoint((words[-1], word))
-        return is_whole and words[0] not in clauses and len(before) <= _LONGEST_ITEM
+        begins, going_on, word = " ".join(_words(language)[:2]).split(), _words(language)[3], first[1] if first else ""
+        is_whole = going_on and {*begins, *going_on.split()}.isdisjoint((words[-1], word))
+        return bool(is_whole) and words[0] not in begins and len(before) <= _LONGEST_ITEM
     if first is None or not is_capital:
         return False
     is_free = name in ("en", "fr") or not words[-1][0].islower() or (name == "de" and not _BEFORE_NOUN.match(words[-1]))

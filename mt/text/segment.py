@@ -19,7 +19,7 @@ import sentencex
 from mt.languages import primary_language
 from mt.text.abbreviations import ends_with_abbreviation
 from mt.text.alignment import Range
-from mt.text.clauses import AFTER_CLAUSE, conjunctions
+from mt.text.clauses import AFTER_CLAUSE, conjunctions, may_lower
 from mt.text.items import OPEN_ENDS, find_tables, split_items
 from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
 from mt.text.span_patterns import TIME_ZONE
@@ -43,6 +43,9 @@ _LEAST_OPEN = 15  # characters of a line that ends with a word such as "the"
 _SPACE = re.compile(r"\s+")
 _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
+_CODE = re.compile(r"(?<![\w`])`[^`\n]{1,200}`(?![\w`])")
+_MARKED = re.compile(r"\s*(\*{1,3}|_{1,2}|~~)(?=\S)(?:[^\s*_~]+ )+[^\s*_~]*[^\W_]\1(?=\s)")
+_FIRST_WORD = re.compile(r"\s+([^\W\d_]+)")
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
 _HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
@@ -224,12 +227,12 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
-    A number such as `3.` or `II.` is joined with the sentence after it. No sentence begins in a name such as `ASP.NET`
-    or an operator such as `!=`, nor in lower case after an abbreviation. One ends at an emoji before a capital.
+    A number such as `3.` or `II.` is joined with the sentence after it. No sentence begins in code, a name such as
+    `ASP.NET` or an operator such as `!=`, nor in lower case after an abbreviation. One ends at emoji before a capital.
     """
     begin = end = 0
-    names = _DOTTED_NAME.finditer(paragraph) if _DOT_WITHIN.search(paragraph) else ()
-    inside = {place for name in names for place in range(name.start() + 1, name.end())}
+    whole = [_DOTTED_NAME] * (_DOT_WITHIN.search(paragraph) is not None) + [_CODE] * ("`" in paragraph)
+    inside = {at for name in whole for one in name.finditer(paragraph) for at in range(one.start() + 1, one.end())}
     ordinal = _ORDINAL.get(primary_language(language))
     for sentence in _in_blocks(paragraph, partial(_split_by_sentencex, language=language)):
         end += len(sentence)
@@ -294,7 +297,15 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     if not paragraph.isascii() and primary_language(language) != "de":  # nouns of German have capitals
         ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if not _is_open(paragraph, match, language)}
     ends |= {label.end()} if (label := _LABEL.match(paragraph)) else set()
+    if _EMPHASIS_SIGNS & {*paragraph[:1]} and (mark := _MARKED.match(paragraph)):
+        ends |= {mark.end()} if begins_sentence(paragraph, mark.end(), language) else set()
     return [paragraph[begin:end] for begin, end in pairwise([0, *sorted(ends), len(paragraph)])]
+
+
+def begins_sentence(text: str, at: int, language: str) -> bool:
+    """Return whether a sentence begins behind a marked one without a full stop: `~~It is red~~ It is blue`."""
+    word = _FIRST_WORD.match(text, at)
+    return word is not None and word[1][0].isupper() and may_lower(word[1], language)
 
 
 def _is_open(paragraph: str, emoji: re.Match[str], language: str) -> bool:

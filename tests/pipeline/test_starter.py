@@ -32,6 +32,8 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("fr-de", "Boucher a gagné.", ".*Boucher.*"),
         ("en-de", "The variable will serve as a reference to each element in `customers`.", ".*`customers`.*"),
         ("en-de", 'Use `git commit -m "message"` to save your work.', '.*`git commit -m "message"`.*'),
+        ("en-de", "Then run `./gradlew build`.", r".* `\./gradlew build` aus\."),
+        ("de-en", "Öffnen Sie ./docs/index.html im Browser.", r"Open \./docs/index\.html in .*"),  # not Open](./docs
         # given names, which the model translates, and ranges, of which it doubled the codes and days
         ("en-de", "Tom, Mary and John", "Tom, Mary und John"),
         ("de-en", "Uwe hat Jürgen gesehen.", ".*Uwe.*Jürgen.*"),
@@ -396,6 +398,7 @@ def test_a_plain_sentence_costs_few_function_calls(starter: Translator) -> None:
         ("fr-en", "Sélectionnez **Tous les projets**.", "Select **All projects**."),
         ("de-en", "Der Hund mag die **Katze** nicht.", "The dog doesn't like the **cat**."),  # no label
         ("en-de", "**Hello** Anna!", "**Hallo** Anna!"),
+        ("de-en", "**Das ist falsch** Das ist richtig.", "**That's wrong** That's right."),
         ("en-de", "**Hello** %{name}", "**Hallo** %{name}"),
         (
             "en-fr",

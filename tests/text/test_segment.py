@@ -135,6 +135,8 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("en", "⟨The price is @Model.Price and @anna.⟩ ⟨It⟩"),
         ("en", "| ⟨the dog⟩ | ⟨x⟩ | ⟨1.20⟩ |\n⟨Go to Home⟩ → ⟨Save as⟩ → ⟨See all.⟩"),
         ("en", "⟨|x| + |y|, | x or y, x | y |, an input → output⟩"),
+        ("de", "⟨~~Das ist falsch~~⟩ ⟨Das ist richtig.⟩\n⟨**Die neuen** Hunde⟩\n⟨*Neu* Das Haus⟩"),
+        ("en", "⟨Run `./install.sh`.⟩ ⟨Use `a. B` and `!Ref X` in ../a.txt or .\\a.exe.⟩ ⟨/etc is it`s.⟩ ⟨I`m it.⟩"),
         ("en", "⟨WARNING:⟩ ⟨Do not open it.⟩\n⟨⚠️ VERY IMPORTANT NOTE:⟩ ⟨Read it.⟩ ⟨NOTE: no⟩"),
         ("fr", "⟨ATTENTION :⟩ ⟨la porte est ouverte.⟩"),
         ("en", "⟨USA: the best.⟩ ⟨WARNING: STOP!⟩ ⟨NATO says: no.⟩ ⟨At 12: go.⟩ ⟨NEWS:now⟩"),

@@ -355,10 +355,7 @@ def _split_around_branches(parts: Sequence[tuple[str, bool]], language: str) -> 
 
 
 def _sign(tag: StringTag, text: str, before: str, language: str) -> str:
-    """Return the character that stands for a tag when sentences are divided, or "" if it does not matter to them.
-
-    `before` is the text before it in its paragraph.
-    """
+    """Return the character that stands for a tag behind the text `before` when sentences are divided, or ""."""
     if tag.name == STATEMENT or tag.name in BLOCKS:
         return "\n"
     if tag.begin == len(text) or tag.closes:

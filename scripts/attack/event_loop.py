@@ -147,6 +147,11 @@ ATTACKS: dict[str, Attack] = {
         LONG[:20_000], {"alternatives": 10, "segments": True, "alignment": True}, timeout=120
     ),
     "texts": lambda target: target.translate(TEXTS, {"quality": True, "untranslated": True}, timeout=120),
+    "long answers": lambda target: [
+        target.translate(texts, {"alternatives": 10, "alignment": True, "quality": True, **fields}, timeout=300)
+        for texts in ("Go! " * 12_000, [f"{number} {'Go! ' * 22}" for number in range(1000)])
+        for fields in ({}, {"stream": True})
+    ],
     "short sentences": lambda target: target.translate(SHORT, {"segments": True}, timeout=120),
     "cached texts": lambda target: [target.translate(TEXTS, timeout=120) for _ in range(2)],
     "detection": lambda target: [

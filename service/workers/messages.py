@@ -12,7 +12,7 @@ from cachetools import LRUCache
 
 from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
-from mt.pipeline.results import SentenceReport, SentenceTranslation, Translation
+from mt.pipeline.results import Alternative, SentenceReport, SentenceTranslation, Translation
 from mt.text.alignment import Range
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
@@ -22,6 +22,7 @@ CHARACTERS_PER_SENTENCE = 80  # average of typical texts
 MAX_KNOWN_BYTES = 64_000_000  # of the options that a worker keeps; the latest options are always kept
 TERM_BYTES = 1300  # of a term and its entry in the index of terms, which the options keep once it is built
 NO_TERMS = Terms()
+PART_CHARACTERS = 500_000  # of all alternatives of a translation in one pickle
 PART_SENTENCES = 50  # sentences of a translation in one pickle; the service takes about 1 ms to read them
 
 
@@ -174,15 +175,19 @@ class TextProgress:
 
 @dataclass(frozen=True)
 class TextSentences:
-    """The next sentences of a finished translation that has more than PART_SENTENCES. TextDone has the last ones."""
+    """The next sentences of a finished translation that has more than PART_SENTENCES. TextDone has the last ones.
+
+    If the translation has more than PART_CHARACTERS, the same holds for its alternatives.
+    """
 
     id: int
     sentences: tuple[SentenceTranslation, ...]
+    alternatives: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True)
 class TextDone:
-    """The translation of a text, without the sentences that precede it in TextSentences."""
+    """The translation of a text, without the sentences and alternatives that precede it in TextSentences."""
 
     id: int
     translation: Translation

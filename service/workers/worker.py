@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import structlog
 
 from mt.errors import ModelError
-from mt.pipeline.results import SentenceTranslation
+from mt.pipeline.results import Alternative, SentenceTranslation
 from service.errors import error_location
 from service.freed_memory import LongList
 from service.processes import LENGTH, start_child
@@ -102,9 +102,7 @@ class Worker:
         self.ready = False  # whether the worker can translate
         self.failures = 0  # failed attempts in a row to start again
         self.in_flight: dict[int, Translate] = {}  # texts that were given and not answered, by id
-        self._sentences: dict[
-            int, LongList[SentenceTranslation]
-        ] = {}  # those of TextSentences so far, by id of the text
+        self._parts: dict[int, tuple[list[Alternative], LongList[SentenceTranslation]]] = {}  # of TextSentences, by id
         self.cost = 0  # cost of the texts in flight
         self.isolated = False  # whether the worker translates suspected texts and nothing else
         self._new_transport = new_transport
@@ -181,7 +179,7 @@ class Worker:
     def release(self, id: int) -> Translate | None:
         """Remove a text from `in_flight` and return its message; None if `in_flight` has no such text."""
         message = self.in_flight.pop(id, None)
-        self._sentences.pop(id, None)
+        self._parts.pop(id, None)
         if message is not None:
             self.cost -= message.text.cost
             self._load_of[message.caller] -= message.text.cost
@@ -251,11 +249,14 @@ class Worker:
             match message:
                 case TextSentences():
                     if message.id in self.in_flight:
-                        self._sentences.setdefault(message.id, LongList()).extend(message.sentences)
+                        alternatives, sentences = self._parts.setdefault(message.id, ([], LongList()))
+                        alternatives.extend(message.alternatives)
+                        sentences.extend(message.sentences)
                 case TextDone():
-                    sentences = self._sentences.pop(message.id, None) or LongList()
+                    alternatives, sentences = self._parts.pop(message.id, ([], LongList()))
+                    alternatives.extend(message.translation.alternatives)
                     sentences.extend(message.translation.sentences)
-                    whole = replace(message.translation, sentences=sentences)
+                    whole = replace(message.translation, alternatives=tuple(alternatives), sentences=sentences)
                     answers.append(TextDone(message.id, whole))
                 case TextProgress() | TextFailed():
                     answers.append(message)

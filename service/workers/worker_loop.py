@@ -25,6 +25,7 @@ from mt.pipeline.text_task import TextPlanner, TextTask
 from mt.pipeline.translator import Translator
 from service.errors import CannotTranslate, InternalError, error_location
 from service.workers.messages import (
+    PART_CHARACTERS,
     PART_SENTENCES,
     Cancel,
     Close,
@@ -232,9 +233,12 @@ class WorkerLoop:
             source_tokens=sum(len(request.source) for request in task.requests),
             target_tokens=_tokens(translation),
         )
-        yield TextDone(
-            id, replace(_without_pieces(translation), sentences=tuple(map(_without_pieces, sentences[sent:])))
-        )
+        whole = replace(_without_pieces(translation), sentences=tuple(map(_without_pieces, sentences[sent:])))
+        if sum(len(alternative.text) for alternative in whole.alternatives) > PART_CHARACTERS:
+            for alternative in whole.alternatives[:-1]:
+                yield TextSentences(id, (), (alternative,))
+            whole = replace(whole, alternatives=whole.alternatives[-1:])
+        yield TextDone(id, whole)
 
     def _cancel(self, id: int) -> None:
         self._new.remove(id)

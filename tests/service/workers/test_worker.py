@@ -108,13 +108,19 @@ def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends() -> Non
     assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
 
 
-@pytest.mark.parametrize(("sentences", "parts"), [(1, [1]), (50, [50]), (51, [50, 1]), (120, [50, 50, 20])])
-def test_a_long_translation_is_answered_in_parts(small_model: Path, sentences: int, parts: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("sentences", "characters", "parts"),
+    [(1, 500_000, [1]), (50, 500_000, [50]), (51, 500_000, [50, 1]), (120, 500_000, [50, 50, 20]), (51, 9, [50, 0, 1])],
+)
+def test_a_long_translation_is_answered_in_parts(
+    small_model: Path, monkeypatch: pytest.MonkeyPatch, sentences: int, characters: int, parts: list[int]
+) -> None:
     """Its sentences take up to seconds: the next caller is answered between two parts."""
+    monkeypatch.setattr(worker_loop, "PART_CHARACTERS", characters)
     translator = Translator.load(small_model, "cpu")
     loop = worker_loop.WorkerLoop(translator, turn_seconds=0)  # one message in each step
     text = "The dog. " * sentences
-    options, answered = TranslateOptions(Direction("en", "de")), list[protocol.TextAnswer]()
+    options, answered = TranslateOptions(Direction("en", "de"), n_best=2), list[protocol.TextAnswer]()
     owner = SimpleNamespace(answered=lambda worker, answers: answered.extend(answers))
     worker = Worker(lambda: Process(True, True), WorkerTimeouts(), cast(WorkerOwner, owner), FleetCounts())
     asked = [Translate(id, SourceText(text), options, "a") for id in (1, 2)]
@@ -139,8 +145,8 @@ def test_a_long_translation_is_answered_in_parts(small_model: Path, sentences: i
     translations = [one.translation for one in done]
     assert all(isinstance(one.sentences, LongList) for one in translations)  # it frees them in a thread
     translation = replace(translations[1], sentences=tuple(translations[1].sentences))
-    assert translation == without_pieces(translator.translate(text))
-    assert not worker._sentences
+    assert translation == without_pieces(translator.translate(text, n_best=2))
+    assert not worker._parts
 
 
 def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,7 +223,7 @@ class HttpServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Check the memory every second: uvicorn calls this every 0.1 s."""
         if counter % 10 == 0:
-            await self._collector.check()
+            await self._collector.check(is_busy=bool(self.servers and self.server_state.tasks))
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -318,16 +318,15 @@ class TargetResponse(BaseModel):
 
         Segments, which may have 32 MB, are created one by one: a call keeps the interpreter lock.
         """
+
+        def segment(sentence: SentenceTranslation) -> list[str]:
+            return [SegmentResponse.of(request, sentence).model_dump_json(exclude_none=True)]
+
         yield cls.of(request, answers).model_dump_json(exclude_none=True)[:-1]
         if request.lists_segments:
-            texts = (_written_list(_segments(request, answer)) for answer in answers)
             yield ',"segments":'
+            texts = (_written_list(map(segment, answer.sentences)) for answer in answers)
             yield from next(texts) if isinstance(request.q, str) else _written_list(texts)
-
-
-def _segments(request: TranslateRequest, answer: Answer) -> Iterator[list[str]]:
-    for sentence in answer.sentences:
-        yield [SegmentResponse.of(request, sentence).model_dump_json(exclude_none=True)]
 
 
 def _written_list(items: Iterable[Iterable[str]]) -> Iterator[str]:

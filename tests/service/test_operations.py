@@ -10,7 +10,7 @@ import time
 import tracemalloc
 import weakref
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -343,12 +343,19 @@ def test_many_short_lists_are_freed_in_a_thread() -> None:
         ([(4, 1), (5 + GROWTH_BYTES, 2)], True),
         ([(5 + 2 * GROWTH_BYTES, 1), None, (5 + 2 * GROWTH_BYTES, 2)], False),
         ([(5 + 2 * GROWTH_BYTES, 1), None, (5 + 2 * GROWTH_BYTES, 1 + AGAIN_SECONDS)], True),
+        ([(5 + 2 * GROWTH_BYTES, 1, True)], False),
+        ([(5 + 2 * GROWTH_BYTES, 1, True), (5 + 2 * GROWTH_BYTES, 2)], True),
+        ([(5 + 2 * GROWTH_BYTES, AGAIN_SECONDS, True)], True),
+        ([(6 + 10 * GROWTH_BYTES, 1, True)], True),
     ],
 )
 async def test_garbage_is_collected_if_memory_grows(
-    monkeypatch: pytest.MonkeyPatch, checks: list[tuple[int, float] | None], expected: bool
+    monkeypatch: pytest.MonkeyPatch, checks: list[Any], expected: bool
 ) -> None:
-    """Each check has the memory of the process and the time; None makes garbage, after the first has been collected."""
+    """Each check has the memory of the process, the time, and perhaps whether the service is busy.
+
+    None makes garbage, after the first has been collected.
+    """
     state = (5, 0.0)
     monkeypatch.setattr(pauses, "memory_bytes", lambda _: state[0])
     gc.disable()
@@ -361,7 +368,7 @@ async def test_garbage_is_collected_if_memory_grows(
                 left = weakref.ref(Node())
             else:
                 state = check
-                await collector.check()
+                await collector.check(*check[2:])
         assert (left() is None) == expected
     finally:
         gc.enable()

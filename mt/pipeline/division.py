@@ -14,7 +14,10 @@ from mt.text.schedules import has_names
 from mt.text.segment import TextPart
 from mt.text.symbols import ONE_UNIT
 
-_IN_BRACKETS = re.compile(r"(?P<before>[^()]*?)(?P<open> \(|(?:\A|(?<=[^\W\d_]{3}))\()(?P<inner>[^()]+)\)(?P<mark>:?)")
+_IN_BRACKETS = re.compile(
+    r"(?P<before>[^()]*?)(?P<open> \(|(?:\A|(?<=[^\W\d_]{3}))\()(?P<inner>[^()]+)\)(?: ?(?P<mark>:))?"
+)
+_REMARK = re.compile(r"[^\W\d_][\w'’-]*(?: [\w'’-]+){0,2} \([a-zß-ÿ][^() ]* ")  # Total (without tax)
 _ITEM_OF_SENTENCE = re.compile(r"([^;]*[^\W\d_][^;]*?) ?; (and|or|und|oder|et|ou)")  # in case of breach; or
 _BETWEEN_WORDS = re.compile("( ?/ ?|, )")
 _NUMBERED_LABEL = re.compile(r"(?P<code>[A-Z](?:[A-Z]{0,3}-?\d{1,4})?|\d{1,3} ?%)|[A-Z][a-zß-ÿ]{1,11}\.? \d{1,4}")
@@ -55,9 +58,11 @@ def divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range
 
 
 def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of `(red)`, `Cup (red/blue):`, `Cup X-5, 3 l` and `Cup 5`, of phrases; otherwise []."""
+    """Return the parts of `(red)`, `Cup (red/blue):`, `Cup X-5, 3 l` and `Cup 5`, of phrases, and `Tea (for two)`."""
     phrases, languages = context.phrases, (context.source, context.target)
-    if not phrases or kept or len(sentence) > MOST_CHARACTERS:
+    match = _IN_BRACKETS.fullmatch(sentence) if "(" in sentence else None
+    is_remark = match is not None and _REMARK.match(sentence) is not None
+    if not phrases or kept or (len(sentence) > MOST_CHARACTERS and not is_remark):
         return []
     product = _PRODUCT.fullmatch(sentence)
     if product and phrases.translate(product["name"], *languages) and _is_noun(product, context):
@@ -68,19 +73,16 @@ def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ran
     if sentence[-2:] in ("or", "nd", "er", "et", "ou") and (item := _ITEM_OF_SENTENCE.fullmatch(sentence)):
         mark = ";" if primary_language(context.target) != "fr" else " ;"
         return [TextPart(item[1], False), TextPart(f"{mark} ", True), TextPart(item[2], False)]
-    match = _IN_BRACKETS.fullmatch(sentence)
     words = _BETWEEN_WORDS.split(match["inner"]) if match else []
     if match and (before := match["before"]) and words[0][:1].isupper() and not phrases.translate(before, *languages):
         return []  # may be a name: Saint-Denis (Réunion)
     is_code = [number % 2 > 0 or _CODE_IN_BRACKETS.fullmatch(word) is not None for number, word in enumerate(words)]
-    if (
-        not match
-        or (all(is_code) and not match["before"])
-        or not all(code or phrases.translate(word, *languages) for word, code in zip(words, is_code, strict=True))
-    ):
+    parts = list(zip(words, is_code, strict=True))
+    is_known = all(code or phrases.translate(word, *languages) for word, code in parts)
+    if not match or (all(is_code) and not match["before"]) or not (is_known or is_remark):
         return []
-    inner = [TextPart(word, code) for word, code in zip(words, is_code, strict=True)]
-    mark = " :" if match["mark"] and primary_language(context.target) == "fr" else match["mark"]
+    inner = [TextPart(*part) for part in (parts if is_known else [(match["inner"], False)])]
+    mark = " :" if match["mark"] and primary_language(context.target) == "fr" else match["mark"] or ""
     before = [TextPart(match["before"], kept=False)] if match["before"] else []
     return [*before, TextPart(match["open"], kept=True), *inner, TextPart(f"){mark}", kept=True)]
 

@@ -33,7 +33,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import casing, members, names, places, protect, repetition, segment, titles
+from mt.text import casing, members, names, negation, places, protect, repetition, segment, titles
 from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
@@ -83,12 +83,14 @@ async def translate_sentence(
     analysis = analyse(sentence, context, kept)
     if analysis.without_search:
         return (analysis.without_search,)
-    kept, terms = analysis.kept, analysis.terms
-    if not (kept or terms) and (measure := read_measure(sentence, context.source, context.target)):
+    kept, terms, languages = analysis.kept, analysis.terms, (context.source, context.target)
+    if not (kept or terms) and (measure := read_measure(sentence, *languages)):
         contents = await translate_sentence(measure.content, context)
         return tuple(with_text(one, measure.write(one.text)) for one in contents)
     if divided := divide_at_mark(sentence, context, kept) or divide_at_phrase(sentence, context, kept):
-        return await _translate_parts(divided, context, kept)
+        parts = await _translate_parts(divided, context, kept)
+        if not negation.is_lost(sentence, parts[0].text, languages):
+            return parts
     if not (context.options.sample or context.covers(sentence, context.covered_length)):
         fits = partial(context.covers, limit=context.covered_length // 2)
         if parts := await _translate_in_parts(sentence, fits, context, kept):
@@ -113,6 +115,8 @@ async def translate_sentence(
         return alternatives
     if has_quotes(sentence):
         alternatives = await _mend_quotations(sentence, alternatives, context, kept)
+    if not kept and (remarks := negation.lost_remarks(sentence, alternatives[0].text, languages)):
+        alternatives = await _translate_remarks(sentence, remarks, context) or alternatives
     alternatives = await _complete(sentence, alternatives, is_twice, context, kept)
     return _mend_members(sentence, alternatives, context, kept)
 
@@ -225,6 +229,18 @@ async def _mend_quotations(
         if phrase and (new == old or not new.casefold().startswith(phrase[:_STEM].casefold())):  # not neue for neu
             words[new] = phrase
     return (with_text(best, write_quotations(best.text, words)), *alternatives[1:]) if words else alternatives
+
+
+async def _translate_remarks(
+    sentence: str, remarks: Sequence[Range], context: SentenceContext
+) -> tuple[Alternative, ...]:
+    """Translate a sentence and, apart from it, the `remarks` in brackets. Return () if its negation is lost again."""
+    alternative = (await translate_sentence(sentence, context, remarks))[0]
+    for remark in (sentence[begin:end] for begin, end in remarks):
+        words = (await translate_sentence(remark, context))[0].text
+        alternative = with_text(alternative, alternative.text.replace(f"({remark})", f"({words})"))
+    is_lost = negation.is_lost(sentence, alternative.text, (context.source, context.target))
+    return () if is_lost else (alternative,)
 
 
 async def _translate_quotations(

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from mt.languages import primary_language
 from mt.text import schedules
+from mt.text.alignment import Range
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("negation.toml")
@@ -18,7 +19,8 @@ _PERMISSIONS = {"muss": "darf", "musst": "darfst", "müssen": "dürfen", "müsst
 _VERB = re.compile(r"(?i)\b(?:muss|musst|müssen|müsst|darf|darfst|dürf\w+|brauch\w+|soll\w*)\b")
 _CLAUSE = re.compile(r"([,;:.!?]|\b(?:und|aber|oder)\b)")
 _NOT = re.compile(r"(?i)\b(?:nicht(?! nur\b)|kein\w*|nie|niemals)\b")
-_WITHOUT = re.compile(r"(?i)\b(?:without|ohne|sans)\b")
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
+_WITHOUT = re.compile(r"(?i)\b(?:without|ohne|sans(?! doute\b))\b")
 
 
 def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:
@@ -26,9 +28,17 @@ def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:
     language, target = map(primary_language, languages)
     if language not in _CLEAR or target not in _POSSIBLE:
         return False
-    if not any(map(source.lower().__contains__, _HINTS[language])) or not _CLEAR[language].search(source):
+    if not any(map(source.lower().__contains__, _HINTS[language])):
         return False
-    return len(_POSSIBLE[target].findall(translation)) <= len(_WITHOUT.findall(source))
+    needed = len(_WITHOUT.findall(source)) + (_CLEAR[language].search(source) is not None)
+    return needed > 0 and len(_POSSIBLE[target].findall(translation)) < needed
+
+
+def lost_remarks(source: str, translation: str, languages: tuple[str, str]) -> list[Range]:
+    """Return the ranges of the words in brackets with a negation if a translation lacks one."""
+    if "(" not in source or not is_lost(source, translation, languages):
+        return []
+    return [one.span(1) for one in _IN_BRACKETS.finditer(source) if is_lost(one[1], "", languages)]
 
 
 @lru_cache(maxsize=4096)

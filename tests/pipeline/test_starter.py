@@ -166,6 +166,13 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("fr-en", "Chambre numéro 7", "Room number 7"),
         ("de-en", "Bis zu 10 Dateien", "Up to 10 files"),
         ("en-de", "Size M", "Größe M"),
+        # negations in remarks, which the model lost or inverted
+        ("en-de", "Coffee (without milk)", r"Kaffee \(ohne Milch\)"),
+        ("fr-en", "Chambre (sans petit déjeuner) :", r"Room \(without breakfast\):"),
+        ("de-en", "Batterie (nicht enthalten)", r"Battery \(not included\)"),
+        ("en-fr", "Open daily (except Sunday)", r".* \((?=.*exce).*dimanche\)"),
+        ("en-fr", "The price (without tax) is 50 €.", r"Le prix \(sans .*\) .*"),
+        ("en-de", "He came (without his wife) to the party.", r".* \(ohne seine Frau\) .*"),
         # limits, which the model lost or inverted
         ("fr-en", "Il y avait au plus 5 personnes.", r"There were at most 5 people\."),
         ("fr-en", "Le magasin ouvre au plus tôt à 8 h.", r"The store opens no earlier than 8:00\."),

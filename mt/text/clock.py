@@ -12,10 +12,7 @@ from mt.text.word_tables import filled, read_tables
 _TABLES = read_tables("clock.toml")
 _HALF, _DAY = 30, 1440  # minutes
 _TIME_OF_12 = re.compile(r"(?i)(?:(?:\A| ?(?:[-–—]|to) ?)(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\.?){1,2}")
-_NOON = re.compile(
-    r"(?:\A(?=12)|(?<=at )|(?<=by )|(?<=until )|(?<=till )|(?<=before )|(?<=after )|(?<=around )|(?<=from )"
-    r"|(?<= is )|(?<=t's ))(?:12 |twelve )?noon\b(?! \w+s?\b(?<!\band)(?<!\bon)(?<!\bto))"
-)
+_NOON = re.compile(_TABLES["en"]["noon"])
 
 
 def read_times(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:

@@ -16,11 +16,7 @@ _CLEAR, _POSSIBLE, _DUTIES, _NO_DUTIES, _NEVER_GUESSES = (
 _HINTS = {language: parts.split() for language, parts in _TABLES["hints"].items()}  # for fast tests
 _DUTY_HINTS = {language: parts.split(";") for language, parts in _TABLES["duty_hints"].items()}
 _PERMISSIONS = {"muss": "darf", "musst": "darfst", "müssen": "dürfen", "müsst": "dürft"}
-_VERB = re.compile(r"(?i)\b(?:muss|musst|müssen|müsst|darf|darfst|dürf\w+|brauch\w+|soll\w*)\b")
-_CLAUSE = re.compile(r"([,;:.!?]|\b(?:und|aber|oder)\b)")
-_NOT = re.compile(r"(?i)\b(?:nicht(?! nur\b)|kein\w*|nie|niemals)\b")
-_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
-_WITHOUT = re.compile(r"(?i)\b(?:without|ohne|sans(?! doute\b))\b")
+_VERB, _CLAUSE, _NOT, _IN_BRACKETS, _WITHOUT = (re.compile(str(pattern)) for pattern in _TABLES["patterns"].values())
 
 
 def is_lost(source: str, translation: str, languages: tuple[str, str]) -> bool:

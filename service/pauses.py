@@ -57,7 +57,10 @@ class GrowthCollector:
         size = memory_bytes("RssAnon")
         is_late = self._clock() >= self._collected + AGAIN_SECONDS
         self._least = min(self._first if is_late else self._least, size)
-        if size > self._least + GROWTH_BYTES * (10 if is_busy and not is_late else 1):
+        most = self._least + GROWTH_BYTES * (10 if is_busy and not is_late else 1)
+        if size > most:
+            await asyncio.to_thread(return_freed_memory)  # of a long answer: it counts until it is returned
+        if size > most and memory_bytes("RssAnon") > most:
             await asyncio.to_thread(gc.collect)
             await asyncio.to_thread(return_freed_memory)
             self._least, self._collected = memory_bytes("RssAnon"), self._clock()

@@ -314,10 +314,7 @@ class TargetResponse(BaseModel):
 
     @classmethod
     def written(cls, request: TranslateRequest, answers: Sequence[Answer]) -> Iterator[str]:
-        """Yield the response in pieces of JSON, without the brace at its end.
-
-        Segments, which may have 32 MB, are created one by one: a call keeps the interpreter lock.
-        """
+        """Yield pieces of JSON without the last brace; one call for all segments would keep the interpreter lock."""
 
         def segment(sentence: SentenceTranslation) -> list[str]:
             return [SegmentResponse.of(request, sentence).model_dump_json(exclude_none=True)]

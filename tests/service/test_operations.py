@@ -374,6 +374,20 @@ async def test_garbage_is_collected_if_memory_grows(
         gc.enable()
 
 
+async def test_memory_that_is_free_is_returned_and_no_reason_for_a_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [5]
+    monkeypatch.setattr(pauses, "memory_bytes", lambda _: sizes[-1])
+    monkeypatch.setattr(pauses, "return_freed_memory", lambda: sizes.append(6))
+    gc.disable()
+    try:
+        collector, left = GrowthCollector(), weakref.ref(Node())
+        sizes.append(6 + GROWTH_BYTES)
+        await collector.check()
+        assert sizes == [5, 6 + GROWTH_BYTES, 6] and left() is not None
+    finally:
+        gc.enable()
+
+
 async def test_memory_of_large_requests_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a garbage collection, which would stop the event loop."""
     returned, cycle = list[bool](), Node()

@@ -292,6 +292,14 @@ def test_untranslatable_elements_without_end_tags_stay_at_the_end() -> None:
     assert document.render([TranslatedSegment("<x>")]) == "&lt;x><span translate=no><script>if (a<b)"
 
 
+@pytest.mark.parametrize("parse", [parse_html, parse_xml])
+def test_no_translation_makes_xml_ill_formed(parse: Callable[[str], Markup]) -> None:
+    """XHTML is read as HTML."""
+    document = parse('<p title="my dog">the dog</p>')
+    written = [TranslatedSegment("]]>") for _ in document.segments[1:]]
+    assert document.render([*written, TranslatedSegment("a]\x01]>b<")]).endswith(">a]]&gt;b&lt;</p>")
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [

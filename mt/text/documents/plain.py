@@ -228,4 +228,4 @@ def _read_text(text: str, begins: bool) -> list[InlineItem[str]]:
 
 
 def _escape_vtt(text: str, segment: Segment, forms: dict[str, str]) -> str:
-    return escape(text, forms, xml=False).replace("-->", "--&gt;")
+    return escape(text, forms).replace("-->", "--&gt;")

@@ -175,7 +175,7 @@ def _open_elements(
                 forms = {
                     meaning: source for source, meaning in references(inner, xml=True) if meaning not in (source, None)
                 }
-                document.add_string(decode(inner, xml=True), inner, partial(escape, forms=forms, xml=True))
+                document.add_string(decode(inner, xml=True), inner, partial(escape, forms=forms))
             else:
                 document.embed(parse_dialect(inner, dialect))
     reader.keep_until(len(tokens))

@@ -34,7 +34,7 @@ class Renderer:
             **(_LITERAL_FORMS if self._dialect.literal else {}),
             **built.forms,
         }
-        return render_parts(built.render(translated, partial(escape, forms=forms, xml=self._dialect.xml)), translations)
+        return render_parts(built.render(translated, partial(escape, forms=forms)), translations)
 
     def value(self, source: str, value: str, render: Render, translations: Translations) -> str:
         """Return the value of an attribute that is a text or a document. `source` is `value` in its quotes."""
@@ -42,7 +42,7 @@ class Renderer:
         if text == value:
             return source
         quote = source[:1] if source[:1] in ('"', "'") else '"'
-        return quote + escape(text, {quote: "&quot;" if quote == '"' else "&#39;"}, self._dialect.xml) + quote
+        return quote + escape(text, {quote: "&quot;" if quote == '"' else "&#39;"}) + quote
 
     def language(self, source: str, translated: str, translations: Translations) -> str:
         """Return the value of an attribute that names a language: `translated` if any translation is new."""
@@ -51,12 +51,10 @@ class Renderer:
         return translated if self._compared[1] else source
 
 
-def escape(text: str, forms: dict[str, str], xml: bool) -> str:
-    """Escape `&`, `<` and the characters in `forms`, which maps characters to their escaped forms.
+def escape(text: str, forms: dict[str, str]) -> str:
+    """Escape `&`, `<`, `]]>` and the characters in `forms`, which maps characters to their escaped forms.
 
-    If `xml` is true, also escape `]]>`, and remove characters that XML does not allow.
+    Characters that XML does not allow are removed. Files that are read as HTML may be XHTML.
     """
     table = str.maketrans({"&": "&amp;", "<": "&lt;", **forms})
-    if not xml:
-        return text.translate(table)
     return NOT_XML.sub("", text).translate(table).replace("]]>", "]]&gt;")

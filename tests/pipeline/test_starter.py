@@ -55,6 +55,11 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         # emphasised words
         ("en-de", "You should _not_ open the window.", "Du solltest das Fenster _nicht_ öffnen."),
         ("en-de", "Delete the _cache_ directory.", ".* _cache_.*"),
+        # emphasised negations, which became Nein, Non and Not
+        ("en-de", ":warning: **Do not** delete this file.", r":warning: .*\*\*(?i:nicht)\*\*.*"),
+        ("en-fr", "**Do not** open the door.", r"(?i:.*n'ouv.*\bpas\*\*.*)"),
+        ("de-en", "**Nicht** öffnen!", r"(?i:.*\bnot\b.* open!)"),
+        ("en-de", "**No** dogs", r"\*\*Keine\*\* Hunde"),
         ("en-de", "He said ‘no’ and she said “yes”.", "[^‘’“”']*„nein“[^‘’“”']*„[^“”']*“."),
         ("en-de", "It''s {n}''s dog. {a, plural, other {# dogs}}", "[^']*Hund[^']*{n}.*{a, plural, other {# Hunde}}"),
         # an empty element between spaces

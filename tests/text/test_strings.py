@@ -63,6 +63,7 @@ def test_tags(marked: str) -> None:
         ("a ⟨**⟩big⟨**⟩ and ⟨*⟩old⟨*⟩ dog", True),
         ("Open ⟨**⟩File⟨**⟩ and ⟨***⟩Save as⟨***⟩.", False),
         ("Open ⟨**⟩File⟨**⟩.", False),
+        ("⟨**⟩Do not⟨**⟩ open it", True),
         ("l'⟨*⟩eau⟨*⟩ '*' '**'", True),
         ('See ⟨[⟩the guide⟨](a.html "Guide")⟩ and ⟨![⟩a dog⟨](d.png)⟩.', True),
         ("⟨**⟩.NET Core⟨**⟩ (⟨*⟩.txt⟨*⟩ or *.doc), the ⟨*⟩data⟨*⟩ folder", False),

@@ -37,14 +37,19 @@ _NUMERIC_DATE = re.compile(r"(?<![\w./-])\d{1,2}([./-])\d{1,2}\1(?P<year>\d{4})(
 _DATE = re.compile(
     rf"(?<!\w)(?:\d{{1,2}}\S{{0,3}} )?(?:{'|'.join(_CALENDAR)})(?: \d{{1,2}}\w{{0,2}})?,? (?P<year>\d{{4}})(?!\w)"
 )
+_NEGATION = re.compile("|".join((r"\bno\b", *read_tables("negation.toml")["clear"].values())), re.IGNORECASE)
 
 
-def is_time(text: str) -> bool:
-    """Return whether a short text is a date, a day, a month or a time, and no label such as `Previous May`."""
+def is_misread(text: str) -> bool:
+    """Return whether models misread a short text within marks: a date, a day, a month, a time or a negation.
+
+    They know labels such as `Previous May`.
+    """
     words = re.split(r"[\W_]+", _TIME.sub("0", text))
     is_known = (word in _CALENDAR or len(word) < _LONG_WORD or _ORDINAL.fullmatch(word) for word in words)
     in_digits = _TIME.search(text) or _NUMERIC_DATE.search(text)
-    return (in_digits is not None or not _CALENDAR.keys().isdisjoint(words)) and all(is_known)
+    is_time = (in_digits is not None or not _CALENDAR.keys().isdisjoint(words)) and all(is_known)
+    return is_time or _NEGATION.search(text) is not None
 
 
 def with_copies(source: str, target: str, alignment: Sequence[Link], places: Sequence[Sequence[Range]]) -> list[Link]:

@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.clauses import divides_lines
-from mt.text.markup.copies import is_time
+from mt.text.markup.copies import is_misread
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, OpenElements
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
 from mt.text.markup.notes import is_note_mark
@@ -140,7 +140,7 @@ def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -
     )
     words = ((mark, text[mark.end("emphasis") : mark.start("emphasis_end")]) for mark in marks)
     return any(
-        not mark["emphasis"] or is_time(word) or (word[0].islower() and (not word.isalpha() or knows(word)))
+        not mark["emphasis"] or is_misread(word) or (word[0].islower() and (not word.isalpha() or knows(word)))
         for mark, word in words
     )
 
@@ -148,13 +148,13 @@ def has_unusual_marks(text: str, knows: Callable[[str], int] = lambda word: 1) -
 def has_foreign_marks(text: str) -> bool:
     """Return whether a text has marks that models do not know from documentation, which has `*a*` and `[a](b)`.
 
-    Nor do they know dates and times within marks: `**Tuesday**` became `**Titag**`.
+    Nor do they know dates, times and negations within marks: they wrote `**Titag**` for `**Tuesday**`.
     """
     return any(
         not (mark["emphasis"] or mark["link"])
         or mark[0][0] == "'"
         or _EMPHASISED.match(mark[0])
-        or (mark["emphasis"] and is_time(text[mark.end("emphasis") : mark.start("emphasis_end")]))
+        or (mark["emphasis"] and is_misread(text[mark.end("emphasis") : mark.start("emphasis_end")]))
         for mark in _find_marks(text)
     )
 

@@ -31,21 +31,10 @@ _ADDRESS = (
     rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
     r"|(?<=\]\()[^\s()<>]++(?=\))"  # of a link: [text](page)
 )
-# A backtick between a space and a letter begins a code span and cannot end one.
-_CODE_SPAN = r"(?P<tick>`{1,3})(?![^<>`\n]{1,300} <[^<>`\s]{1,500}>`__?(?!\w))[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
 _FIELD_OF_FORM = filled("|".join(_TABLES["fields"]), _TABLES)
-_TEMPLATE = (
-    rf"{_CODE_SPAN}|(?<![\w*])\*(?:true|false|null)\*(?![\w*])|~~(?=\S)[^~\n]{{1,100}}(?<=\S)~~"
-    rf"|{_FIELD_OF_FORM}|\[\[[\w .,:#()|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"
-    r"|\*\|[A-Z][^|\n]{0,100}\|\*|\[%[^\[\]]{1,300}%\]|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
-)
-_FILES = r"(?<![\w*])\*\.(?:\*|\w{1,8})(?![\w*])"  # *.txt
-_ARGUMENT = (
-    r"(?<![\w*])(?:\*(?!required\b)|\*\*(?![A-Z][a-zß-ÿ]))[A-Za-z_]\w*+(?!\*)"  # not **Note: of an emphasis without end
-)
+_TEMPLATE = "|".join([*_TABLES["templates"], _FIELD_OF_FORM])
 _NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
 _TAG = "|".join(_TABLES["tags"]).replace("{note}", _NOTE)
-_PHONE = _TABLES["phone"]
 # Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 80ern, 5pm.
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e(?:n|r[ns]?)?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
 _SEPARATOR = rf"[.,:/’'{GROUP_SPACES}×-]"
@@ -58,17 +47,12 @@ _NUMBER = (
     rf"|\.[a-z_]|{_UNIT_LETTERS})"
     rf"(?:[ \u00a0\u202f]?(?:(?:%%|[%‰{MONEY}])(?![\w({{])|(?:°[CF]?|{ISO_4217})(?!\w))|[+#](?![\w+#]))?"
 )
-_RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
-_FRACTION = r"(?<![\w.,/])(?:\d{1,4} ?)?[¼-¾⅐-⅞]++(?!\w)"
 _ENCLOSED = "\u2460-\u24ff\u3200-\u32ff"  # numbers and letters in circles and brackets
 _SIGNS = rf"[{_ENCLOSED}](?: ?[{_ENCLOSED}])+"  # models copy one of them, and repeat or lose some of several
-_FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
-_INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
 _SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
 _DATE = "|".join(_TABLES["dates"]).replace("{field}", _TABLES["field"])
-_STREET, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("streets", "commands", "brackets"))
+_OTHER, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("others", "commands", "brackets"))
 _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])
-_LITERAL = r"[\"'](?<![\w}].)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?![^\s.,!?]))"
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
 _NOT_NAMED = "".join(rf"(?<!%\w{{{length}}}%s)" for length in range(3, 31))  # %name%s
 _GLUED = (  # %1$sHere%2$s
@@ -81,10 +65,10 @@ _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER}|(?<=\w)[≠≤-≧](?=\w))+)(?:
 SPAN = re.compile(
     rf"(?P<glued>{_GLUED})"
     rf"|(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
-    rf"|(?P<memoq>\{{\d{{1,3}}>|<\d{{1,3}}\}})|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
-    rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|{LETTER_SYMBOL}|{_RANGE}|{_FRACTION}|{_SIGNS}|{_STREET}|{_FEET}|{_INITIALS}|{_SCHOLARLY}"
-    rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+    rf"|(?P<memoq>\{{\d{{1,3}}>|<\d{{1,3}}\}})|(?P<brace>[$#%@]?\{{)|{_DATE}|(?P<template>{_TEMPLATE})"
+    rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_TABLES['argument']})|(?P<expression>{_EXPRESSION})"
+    rf"|{_BRACKET}|{LETTER_SYMBOL}|{_SIGNS}|{_OTHER}|{_SCHOLARLY}"
+    rf"|(?P<phone>{_TABLES['phone']})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -144,10 +145,14 @@ def upload(target: ServiceProcess, document: MutatedDocument, caller: str) -> tu
 
 
 def upload_all(keys: Iterable[str], suffixes: Sequence[str] = (), warm_up: int = WARM_UP) -> list[str]:
-    """Upload the documents of all keys to a service. Print the statuses, and return the broken promises."""
+    """Upload `warm_up` other documents and then those of all keys to a service. Print the statuses of the latter.
+
+    Returns the broken promises.
+    """
     documents = seeds(suffixes)
     settings = {"MT_MAX_DOCUMENT_CHARACTERS": "3000", "MT_FILE_RETENTION_SECONDS": "1"}
-    return attack_service(settings, (mutate(documents, key) for key in keys), upload, warm_up)
+    first = (f"warm-up/{number}" for number in range(warm_up))
+    return attack_service(settings, (mutate(documents, key) for key in chain(first, keys)), upload, warm_up)
 
 
 def main() -> int:

@@ -54,8 +54,8 @@ class Outcome:
 class ParserLimits:
     """Number of processes, and limits of one operation: wall and processor time in seconds, sizes in bytes.
 
-    `processes` read or write documents at a time, and as many others marked-up texts. `memory_bytes` does not count the
-    memory of a process at its start.
+    `processes` read or write large files at a time, as many others small files, and as many others marked-up texts.
+    `memory_bytes` does not count the memory of a process at its start.
     """
 
     processes: int = 2

@@ -24,6 +24,7 @@ Arguments = TypeVarTuple("Arguments")
 START_SECONDS = 60.0
 END_SECONDS = 5.0  # longest wait for the exit of a process that has closed its end of the socket
 CHUNK = 1 << 18  # bytes read at a time
+SMALL_FILE = 100_000  # bytes of the largest small file, which waits for no larger one; its segments take at most 20 MB
 MARKUP_OPERATIONS = {read_markup.__name__, write_markup.__name__}
 FAILED = "the parser failed on this input"
 
@@ -64,7 +65,10 @@ class _Operation:
 
 
 class ParserPool:
-    """Pool of processes that run the operations of operations.py. Documents do not delay marked-up texts.
+    """Pool of processes that run the operations of operations.py.
+
+    Documents do not delay marked-up texts, and large files do not delay small ones: those of three callers, which take
+    seconds to read and again to write, delayed 20 sentences of a fourth caller by minutes.
 
     Processes are started on demand, also to replace a killed process. An operation that fails or exceeds a limit does
     not affect the next operation. Whatever a caller cancels, a starting process becomes ready, and a process that is
@@ -78,7 +82,7 @@ class ParserPool:
         self._module = module
         self._parsers: set[_Parser] = set()
         self._idle: list[_Parser] = []
-        self._turns, self._markup_turns = (FairSemaphore(self._limits.processes) for _ in range(2))
+        self._turns, self._small_turns, self._markup_turns = (FairSemaphore(self._limits.processes) for _ in range(3))
         self._closed = False
 
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
@@ -92,8 +96,10 @@ class ParserPool:
             ParsingLimitExceeded: if the operation exceeded a limit.
             Unavailable: if no process can be started.
         """
-        turns = self._markup_turns if operation.__name__ in MARKUP_OPERATIONS else self._turns
         called = _Operation(operation.__name__, args)
+        size = sum(len(argument) for argument in args if isinstance(argument, bytes | bytearray))
+        turns = self._turns if size > SMALL_FILE else self._small_turns
+        turns = self._markup_turns if called.name in MARKUP_OPERATIONS else turns
         try:
             outcome = await turns.run(caller, lambda: self._run_in_place(called))
         except asyncio.CancelledError:

@@ -19,7 +19,7 @@ from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
 from service.fair_semaphore import FairSemaphore
 from service.freed_memory import LongList
 from service.parsers.operations import PackedSegment, pack, read_document, write_document
-from service.parsers.pool import ParserPool
+from service.parsers.pool import SMALL_FILE, ParserPool
 from service.translation.answers import alignment_of, untranslated_answer
 from service.translation.coroutines import WorkThreads, gather_or_raise, when_admitted
 from service.translation.jobs import Answer, Job, percent
@@ -27,7 +27,6 @@ from service.workers.messages import SourceText
 
 PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
 MAX_PARTS = 2  # parts of a document that are translated at a time
-SMALL_BYTES = 100_000  # size of the largest small document; its segments take at most 20 MB of memory
 UNKNOWN = 2  # a sentence without a confidence
 MAX_LARGE, MAX_SMALL, MAX_PER_CALLER = 8, 64, 4  # documents that are translated at a time
 
@@ -75,7 +74,7 @@ class DocumentTurns:
 
     def held(self, caller: str, size: int) -> AbstractAsyncContextManager[None]:
         """Return a context that begins with the turn of a document of `size` bytes, and holds it until its end."""
-        return (self._large if size > SMALL_BYTES else self._small).held(caller)
+        return (self._large if size > SMALL_FILE else self._small).held(caller)
 
 
 class DocumentTranslator:

@@ -20,7 +20,7 @@ def spin(seconds: float) -> float:
     return seconds
 
 
-def sleep(seconds: float) -> float:
+def sleep(seconds: float, _: bytes = b"") -> float:
     time.sleep(seconds)
     return seconds
 

@@ -22,7 +22,7 @@ from mt.text.markup import MarkupOptions
 from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.parsers.frames import PART, Outcome, ParserLimits, Status, dump, dump_outcome, load, load_outcome
 from service.parsers.operations import pack, read_document, read_markup, write_document, write_markup
-from service.parsers.pool import ParserPool
+from service.parsers.pool import SMALL_FILE, ParserPool
 from service.processes import SERVICE_SIGNALS
 from service.workers.messages import SourceText
 from tests.service.parsers import hostile_process as hostile
@@ -268,11 +268,14 @@ async def test_an_answer_with_a_long_text_is_read_in_a_thread() -> None:
 
 
 @pytest.mark.parametrize(("processes", "documents"), [(2, 3), (1, 1)])
-async def test_a_caller_leaves_places_to_others_and_documents_to_markup(processes: int, documents: int) -> None:
+async def test_a_caller_leaves_places_to_others_and_large_files_to_small_ones(processes: int, documents: int) -> None:
+    large = bytes(SMALL_FILE + 1)
     with pool(ParserLimits(processes=processes)) as opened:
-        stuck = [asyncio.create_task(opened.run("a", hostile.sleep, 60)) for _ in range(documents)]
+        stuck = [asyncio.create_task(opened.run("a", hostile.sleep, 60, large)) for _ in range(documents)]
         await asyncio.sleep(0)
-        assert processes == 1 or await opened.run("b", hostile.identity, 7) == 7
+        assert processes == 1 or await opened.run("b", hostile.identity, large) == large
+        async with asyncio.timeout(30):
+            assert await opened.run("b", hostile.identity, large[1:]) == large[1:]
         assert len(await opened.run("b", read_markup, ["<p>a"], False, MarkupOptions())) == 1
         for task in stuck:
             task.cancel()

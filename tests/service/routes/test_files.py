@@ -11,7 +11,8 @@ import pytest
 
 from mt.data.translation_memory import read_memory_stream
 from scripts.attack.payloads import pdf
-from service.translation.documents import MAX_LARGE, SMALL_BYTES
+from service.parsers.pool import SMALL_FILE
+from service.translation.documents import MAX_LARGE
 from tests.service.application import Application
 from tests.service.routes.test_translate import PAIR, refused
 
@@ -63,9 +64,9 @@ def test_few_large_files_are_in_work_at_a_time(native: Application) -> None:
     """64 files of 600 KB with a word a line took 2 GB of memory."""
     turns, stack = native.services.translations.documents.turns, AsyncExitStack()
     for number in range(MAX_LARGE):
-        native.wait(stack.enter_async_context(turns.held(f"caller {number}", SMALL_BYTES + 1)))
+        native.wait(stack.enter_async_context(turns.held(f"caller {number}", SMALL_FILE + 1)))
     with ThreadPoolExecutor(1) as pool:
-        large = pool.submit(upload, native, "large.json", b"[" * (SMALL_BYTES + 1))
+        large = pool.submit(upload, native, "large.json", b"[" * (SMALL_FILE + 1))
         assert upload(native, "small.txt", b"A dog.").status_code == 200
         wait([large], 0.3)
         assert not large.done()

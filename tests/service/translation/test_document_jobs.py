@@ -16,13 +16,13 @@ from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
 from service import errors
 from service.access.database import Database
+from service.parsers.pool import SMALL_FILE
 from service.translation import document_jobs as module
 from service.translation.coroutines import WorkThreads
 from service.translation.document_store import DOCUMENT_BYTES, DocumentStore, StoredDocument
 from service.translation.documents import (
     MAX_LARGE,
     MAX_PER_CALLER,
-    SMALL_BYTES,
     DocumentTranslator,
     DocumentTurns,
     OpenedDocument,
@@ -182,7 +182,7 @@ async def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(path
     translator = Translator()
     callers = ["key:a"] * (MAX_LARGE + 3) + ["key:b"] * (MAX_LARGE + 3)
     async with lived(path, translator) as document_jobs:
-        large = await opened("A dog. " * (SMALL_BYTES // 7 + 1))
+        large = await opened("A dog. " * (SMALL_FILE // 7 + 1))
         for caller in callers:
             await document_jobs.put(large, replace(JOB, caller=caller))
         await has(translator, MAX_LARGE)

@@ -9,6 +9,7 @@ import asyncio
 import resource
 import socket
 import struct
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,7 +32,8 @@ MAX_LACK = 256 * PIECE_BYTES  # bytes by which the headers, trailers and pieces 
 MAX_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
 WAITING_BYTES = 65_536  # of their bodies, which the limit of bodies that are being received does not count
 OTHER_FILES = 64  # files that are open beside the connections: of workers, parsers, the database and ACCEPTS
-FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a half-closed connection is closed
+FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a client has left
+CLOSE_WAIT = b"\x08"  # state of a connection whose other end is closed, the first byte of TCP_INFO of tcp(7)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -46,6 +48,11 @@ def connection_limit(limit: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     free = soft - used
     return max(1, min(limit, free - min(OTHER_FILES, free * 2 // 3)))
+
+
+def has_closed_its_end(client: socket.socket) -> bool:
+    """Return whether a client has closed its end of a connection, as far as the system tells."""
+    return sys.platform == "linux" and client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == CLOSE_WAIT
 
 
 @dataclass
@@ -116,6 +123,8 @@ class Connection(HttpToolsProtocol):
         self._running: RequestResponseCycle | None = None  # request that is being answered, or was the last one
         self._refusal: ServiceError | None = None  # error of the request that is being parsed
         self._disconnection = Disconnection()
+        self._client_timer: asyncio.TimerHandle | None = None  # for the next check whether the client has left
+        self._client_closed = self._client_asked = False  # its own end; with the status 100 whether it has left
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -152,17 +161,12 @@ class Connection(HttpToolsProtocol):
             self._refuse(InvalidRequest.listing(problem))
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep a connection open whose client has closed only its own end, and waits for the answer.
-
-        A closed connection looks the same, but its client resets it when it receives bytes: the status 100, which
-        clients ignore.
-        """
+        """Keep a connection open whose client has closed only its own end, and waits for the answer."""
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
             return False
         self.cycle.keep_alive = False
-        if self._running is not None and not self._running.response_started and self.scope["http_version"] != "1.0":
-            self.transport.write(CONTINUE)
-        self._check_reset(FIRST_CHECK_SECONDS)
+        self._client_closed = True
+        self._watch_client()
         return True
 
     def on_message_begin(self) -> None:
@@ -188,6 +192,8 @@ class Connection(HttpToolsProtocol):
         self._read_timer.cancel()
         self.scope["state"]["disconnection"] = self._disconnection
         super().on_headers_complete()
+        if self.pipeline:
+            self._watch_client()
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
@@ -244,6 +250,8 @@ class Connection(HttpToolsProtocol):
         self._all.remove(self)
         self._read_timer.cancel()
         self._stop_write_timer()
+        if self._client_timer is not None:
+            self._client_timer.cancel()
         self._disconnection.leave()
         for cycle in (self._running, *(waiting for waiting, _ in self.pipeline)):  # uvicorn knows only the newest one
             if cycle is not None and not cycle.response_complete:
@@ -313,6 +321,7 @@ class Connection(HttpToolsProtocol):
             self._start_asgi_task(self.cycle, self.app)
         else:
             self.pipeline.appendleft((self.cycle, self.app))
+            self._watch_client()
 
     def _ignore_upgrade(self, rest: bytes) -> None:
         """Parse the head of a request again, without its header Upgrade, and then the body, which begins in `rest`."""
@@ -325,14 +334,32 @@ class Connection(HttpToolsProtocol):
         lines = [line, *(name + b": " + value for name, value in kept), b"", rest]
         self.data_received(b"\r\n".join(lines))
 
-    def _check_reset(self, seconds: float) -> None:
-        """Close the connection if the client has reset it, otherwise check again after a pause."""
+    def _watch_client(self) -> None:
+        """Notice soon that the client leaves, until all is answered: nothing else does while reading is paused."""
+        if self._client_timer is None:
+            self._check_client(FIRST_CHECK_SECONDS)
+
+    def _check_client(self, seconds: float) -> None:
+        """Close the connection if the client has left, otherwise check again after a pause.
+
+        A client that has closed only its own end looks like one that has left. The latter resets the connection when
+        it receives bytes: the status 100, which clients ignore. HTTP/1.0 has no such status; its clients count as left.
+        """
+        self._client_timer = None
         if self.transport.is_closing() or self.cycle.response_complete:
             return
-        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        client = self.transport.get_extra_info("socket")
+        if client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self.abort()
-        else:
-            self.loop.call_later(seconds, self._check_reset, min(2 * seconds, LAST_CHECK_SECONDS))
+            return
+        if not self._client_asked and (self._client_closed or has_closed_its_end(client)):
+            self._client_asked = True
+            if self.scope["http_version"] == "1.0":
+                self.abort()
+                return
+            if self._running is not None and not self._running.response_started:
+                self.transport.write(CONTINUE)
+        self._client_timer = self.loop.call_later(seconds, self._check_client, min(2 * seconds, LAST_CHECK_SECONDS))
 
     def _wait_for_head(self) -> None:
         if not self.transport.is_closing():

@@ -28,7 +28,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from service.errors import HEAD_BYTES, NotFound, ServiceError
 from service.http.admission import RequestGate
-from service.http.connections import MAX_PIPELINED, Connection, Connections
+from service.http.connections import MAX_PIPELINED, NO_LINGER, Connection, Connections
 from service.http.middleware import install_middleware
 from service.http.parts import answer_in_parts
 from service.http.problems import install_error_handlers
@@ -346,24 +346,42 @@ def test_a_download_of_what_is_deleted_meanwhile_is_broken_off_and_is_no_defect(
 
 def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service) -> None:
     cancelled = service.cancelled
-    for version in (b"1.1", b"1.0"):
-        statuses, closed, received = service.send(WAIT.replace(b"1.1", version), half_close=True)
-        assert (statuses, closed) == ([200], True), received
-        assert b'"done"' in received and service.cancelled == cancelled
-        assert (b" 100 Continue" in received) == (version == b"1.1")
+    statuses, closed, received = service.send(WAIT, half_close=True)
+    assert (statuses, closed) == ([200], True), received
+    assert b'"done"' in received and b" 100 Continue" in received and service.cancelled == cancelled
+    assert service.send(WAIT + GET + b"\r\n", half_close=True)[:2] == ([200, 200], True)
 
 
+@pytest.mark.parametrize("resets", [False, True])
 @pytest.mark.parametrize(
-    ("size", "pipelined"),
-    [(0, b""), (0, GET + b"\r\n"), (0, (GET + b"\r\n") * 3), (300_000, b"")],
+    ("size", "pipelined", "late"),
+    [
+        (0, b"", b""),
+        (0, GET + b"\r\n", b""),
+        (0, (GET + b"\r\n") * 3, b""),
+        (300_000, b"", b""),
+        (0, b"", GET + b"\r\n"),
+        (0, b"", (GET + b"\r\n") * 3),
+        (0, b"", POST + b"Content-Length: 100\r\n\r\nabc"),
+        (0, b"", b"\0\0BAD\r\n\r\n"),
+        (-1, b"", b""),
+    ],
 )
-def test_a_client_that_closes_both_ends_is_noticed(service: Service, size: int, pipelined: bytes) -> None:
-    """Also after a long body, during which uvicorn pauses its reading."""
+def test_a_client_that_closes_both_ends_is_noticed(
+    service: Service, size: int, pipelined: bytes, late: bytes, resets: bool
+) -> None:
+    """Also after a long body, or while a request waits, as uvicorn then pauses its reading; -1: HTTP/1.0."""
     begun, cancelled = service.begun, service.cancelled
     connection = service.connect()
-    head = POST.replace(b"echo", b"wait?turns=5000") + b"Content-Length: %d\r\n\r\n" % size
-    connection.sendall(head + b"a" * size + pipelined)
+    head = POST.replace(b"echo", b"wait?turns=5000") + b"Content-Length: %d\r\n\r\n" % max(0, size)
+    connection.sendall((head if size >= 0 else head.replace(b"1.1", b"1.0")) + b"a" * size + pipelined)
     service.until(lambda: service.begun > begun)
+    if late:
+        time.sleep(0.05)
+        connection.sendall(late)
+        time.sleep(0.05)
+    if resets:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
     connection.close()
     service.until(lambda: service.cancelled > cancelled)
     assert service.cancelled == cancelled + 1

@@ -33,7 +33,8 @@ _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between
 _LINE_BREAK, _NO_PROSE, _SENTENCE_END, _WITHIN_WORD, _ITEM, _NO_BEGIN, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["sentences"].values()
 )
-_ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL, *_DAYS = _PATTERNS
+_ABBREVIATION, _FIRST_PART, _SECOND_PART, _ROMAN_NUMERAL, _DOTTED_NAME, _LABEL, _MARKED, _CODE, *_OTHERS = _PATTERNS
+_AFTER_EMOJI, *_DAYS = _OTHERS
 _OF_DAYS = [*zip(_DAYS[::2], _DAYS[1::2], strict=True)]  # pairs of what ends a sentence, and what goes on with it
 _BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\\")
 _LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
@@ -43,12 +44,9 @@ _LEAST_OPEN = 15  # characters of a line that ends with a word such as "the"
 _SPACE = re.compile(r"\s+")
 _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
-_CODE = re.compile(r"(?<![\w`])`[^`\n]{1,200}`(?![\w`])")
-_MARKED = re.compile(r"\s*(\*{1,3}|_{1,2}|~~)(?=\S)(?:[^\s*_~]+ )+[^\s*_~]*[^\W_]\1(?=\s)")
 _FIRST_WORD = re.compile(r"\s+([^\W\d_]+)")
+_LONGEST_PRONOUN = 4  # letters of one before an emoji that is a verb: we 👀 you
 _JOINER = "\u200d"
-_EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
-_HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
 BBCODE = "b|center|color|font|i|quote|size|u|url"
 _EMPHASIS = re.compile(
     r"((?<!\w)(?:[*_]{1,3}|'{3})(?=\w)|(?<!\S)\*?\.\*)"
@@ -56,10 +54,7 @@ _EMPHASIS = re.compile(
 )
 _EMPHASIS_SIGNS, _ASCII_QUOTES = frozenset("*_~["), str.maketrans("＂＇‹›‚", "\"'«»„")
 _CLOSING_QUOTE = re.compile("(?<=[.!?])[‘‛](?!\\w)")  # of German, as in ‚Ja.‘
-_AFTER_EMOJI = re.compile(  # before a capital, or several of them
-    rf"(?<=[^\W_])\s(?:(?!{_HEART})(?:\d\ufe0f?\u20e3|[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*)\s+(?=[A-ZÀ-ÖØ-Þ])"
-    rf"|(?:[{_EMOJI}]\ufe0f?){{2,}}\s+(?=[^\W\d_]))"
-)
+_CHAT = {name: re.compile(words) for name, words in read_tables("patterns.toml")["after_emoji"].items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +289,8 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
             raise
         return [paragraph]
     ends = {normalised.original_range(0, end)[1] if end else 0 for end in accumulate(map(len, sentences[:-1]))}
-    if not paragraph.isascii() and primary_language(language) != "de":  # nouns of German have capitals
-        ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if not _is_open(paragraph, match, language)}
+    if not paragraph.isascii() or " :" in paragraph or " ;" in paragraph:
+        ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if _ends_at(paragraph, match, language)}
     ends |= {label.end()} if (label := _LABEL.match(paragraph)) else set()
     if _EMPHASIS_SIGNS & {*paragraph[:1]} and (mark := _MARKED.match(paragraph)):
         ends |= {mark.end()} if begins_sentence(paragraph, mark.end(), language) else set()
@@ -308,10 +303,18 @@ def begins_sentence(text: str, at: int, language: str) -> bool:
     return word is not None and word[1][0].isupper() and may_lower(word[1], language)
 
 
-def _is_open(paragraph: str, emoji: re.Match[str], language: str) -> bool:
-    """Return whether an emoji follows a word such as "the", after which no sentence ends."""
-    open_end = OPEN_ENDS.get(primary_language(language))
-    return open_end is not None and open_end.search(paragraph, max(0, emoji.start() - 10), emoji.start()) is not None
+def _ends_at(paragraph: str, emoji: re.Match[str], language: str) -> bool:
+    """Return whether a sentence ends at an emoji: before a capital or words of chat, and not behind a word as "the"."""
+    name, word = primary_language(language), emoji["word"]
+    open_end, chat = OPEN_ENDS.get(name), _CHAT.get(name)
+    if open_end is not None and open_end.search(paragraph, max(0, emoji.start() - 10), emoji.start()):
+        return False
+    if name == "de" and word[0].isupper():
+        return may_lower(word, language)  # and not a noun
+    if name != "de" and (emoji["several"] or word[0].isupper()):
+        return not emoji["heart"]
+    is_object = emoji.start() <= _LONGEST_PRONOUN and chat and chat.fullmatch(paragraph.lower(), 0, emoji.start())
+    return chat is not None and not is_object and chat.match(paragraph, emoji.end()) is not None
 
 
 def _halves(sentence: str, fits: Callable[[str], bool], language: str) -> Iterator[TextPart]:

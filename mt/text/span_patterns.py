@@ -87,7 +87,7 @@ HINTS = (  # fast tests, without a match in most sentences without spans
     re.compile(
         rf"[A-Z.:;=/({_HINT[1:-1]}-](?:(?<={_HINT})"
         r"|(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
-        r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]|(?<=[:;=])['-]?[()\[\]DPp]|(?<==)"
+        r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]|(?<=[:;=])['-]?[()\[\]DPp/\\|oO]|(?<==)|(?<=[xX]D)"
         r"|(?<=et al\.)|(?<=\. cit\.)|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
     ),
     re.compile(

@@ -59,6 +59,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "⟨A-4711/b⟩ ⟨X-12/34-b⟩ ⟨42⟩-year and/or ⟨1⟩-day",
         "Run x ⟨-m \"fix it\"⟩ or y ⟨--t='a b'⟩, - \"no\"",
         "the ⟨ℝ⟩, ⟨x ∈ ℝⁿ⟩, ⟨ℓ⟩; 𝕣ℝ and ⟨347 U.S. 483⟩ (⟨1954⟩), ⟨93 S. Ct. 705⟩ or ⟨3⟩ P. Lee",
+        "Tired ⟨:/⟩ so ⟨:-/⟩ funny ⟨xD⟩ oh ⟨^^⟩ oh ⟨:o⟩ the XD card is ⟨XD⟩",
         "I ⟨<3⟩ you ⟨:-)⟩ ⟨;)⟩ ⟨a:b⟩ ⟨x=(y)⟩ ⟨1:2⟩",
         "⟨550e8400-e29b-41d4-a716-446655440000⟩",
         "the 21st, the ⟨1990⟩s, ⟨20⟩h, ⟨10⟩AM, ⟨5⟩-year-old, ⟨80⟩er",  # an ordinal is translated as a word

@@ -300,8 +300,8 @@ def write_date(date: str, day: str, month: int, year: str, language: str, target
 def _date(language: str) -> re.Pattern[str]:
     days, months = "|".join(_DAYS[language]), "|".join(_MONTHS[language])
     return re.compile(
-        rf"(?<![\w.,/-])(?:(?:{days}),? )?(?:(?P<first>\d{{1,2}})(?:\.|er|st|[nr]d|th)? (?:of )?)?(?:{months})(?!\w)"
-        r"(?: (?P<last>\d{1,2})(?:st|[nr]d|th)?(?![\w:-]|\.\d))?(?:,? (?P<year>[12]\d{3})(?![\w-]))?"
+        rf"(?<![\w.,/-])(?<!Straße des )(?:(?:{days}),? )?(?:(?P<first>\d{{1,2}})(?:\.|er|st|[nr]d|th)? (?:of )?)?"
+        rf"(?:{months})(?!\w)(?: (?P<last>\d\d?)(?:st|[nr]d|th)?(?![\w:-]|\.\d))?(?:,? (?P<year>[12]\d{{3}})(?![\w-]))?"
     )
 
 

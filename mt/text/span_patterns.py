@@ -51,7 +51,7 @@ _ENCLOSED = "\u2460-\u24ff\u3200-\u32ff"  # numbers and letters in circles and b
 _SIGNS = rf"[{_ENCLOSED}](?: ?[{_ENCLOSED}])+"  # models copy one of them, and repeat or lose some of several
 _SCHOLARLY = r"\b(?:et al|loc\. cit|op\. cit)\b\.?"
 _DATE = "|".join(_TABLES["dates"]).replace("{field}", _TABLES["field"])
-_OTHER, _COMMAND, _BRACKET = ("|".join(_TABLES[name]) for name in ("others", "commands", "brackets"))
+_OTHER, _COMMAND, _BRACKET, _PLACE = map("|".join, map(_TABLES.get, ("others", "commands", "brackets", "addresses")))
 _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
 _NOT_NAMED = "".join(rf"(?<!%\w{{{length}}}%s)" for length in range(3, 31))  # %name%s
@@ -63,7 +63,7 @@ _BEGIN = rf"{_GLUED}|[$#%@]\{{|&nbsp;|~~|-{{4}}|={{4}}|(?<=[^\W\d_]{{3}}){_NOTE}
 _LETTER = rf"(?!{_BEGIN})[^{_BREAK}]"
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER}|(?<=\w)[≠≤-≧](?=\w))+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
-    rf"(?P<glued>{_GLUED})"
+    rf"(?P<glued>{_GLUED})|(?=[A-ZÄÖÜ])(?:{_PLACE})"
     rf"|(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
     rf"|(?P<memoq>\{{\d{{1,3}}>|<\d{{1,3}}\}})|(?P<brace>[$#%@]?\{{)|{_DATE}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_TABLES['argument']})|(?P<expression>{_EXPRESSION})"

@@ -1,8 +1,8 @@
-"""Explanations of translations: links between words, and the model's cross-attention."""
+"""Explanations of translations: links between words, the places of tags, and the model's cross-attention."""
 
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,15 +10,19 @@ from mt.pipeline.driver import AttentionCall
 from mt.pipeline.results import Alternative, AttentionMap, ExplainOptions
 from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import CrossAttention, Pair
-from mt.text import casing, protect
-from mt.text.alignment import Link, PieceAttention, Range, link_words
-from mt.text.numbers import NOT_DIGIT
+from mt.scoring.copies import find_copies, without_ranges
+from mt.text import casing
+from mt.text.alignment import Link, PieceAttention, Range, link_words, with_marks
+from mt.text.markup.inline import InlineText
+from mt.text.markup.marks import Mark, Segment, TranslatedSegment
+from mt.text.markup.placement import place_marks
 from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
 from mt.tokenizer import EOS, SPACE_MARK
 
 MAX_SENTENCE_WEIGHTS = 2**27  # of attention; sentences with more are not explained
 WEIGHT_DIGITS = 4
+Marked = tuple[Sequence[Range], Sequence[Range]]
 
 
 @dataclass(frozen=True)
@@ -113,20 +117,6 @@ class Explainer:
         return link_words(pair.source, pair.target, PieceAttention(source, target, weights), pair.copies)
 
 
-def without_ranges(text: str, removed: Sequence[Range]) -> tuple[str, list[int]]:
-    """Return a text without ranges, the offset in `text` of each of its characters, and the length of `text`.
-
-    White space that is then at the beginning, or doubled, is removed, too.
-    """
-    gone = {place for begin, end in removed for place in range(begin, end)}
-    places: list[int] = []
-    for place, character in enumerate(text):
-        redundant = character.isspace() and (not places or (places[-1] < place - 1 and text[places[-1]].isspace()))
-        if not redundant and place not in gone:
-            places.append(place)
-    return "".join(text[place] for place in places), [*places, len(text)]
-
-
 def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[str, str]:
     """Return a sentence and its translation. If the sentence is in ALL CAPS, change both to sentence case.
 
@@ -140,18 +130,38 @@ def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[s
     return lowered, small
 
 
-def find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
-    """Yield (kind, link) for each protected span that occurs in both texts; a number also as `20 $` for $20.
+async def place_tags(
+    inline: InlineText[str], alternatives: Sequence[Alternative], marked: Marked, context: SentenceContext
+) -> tuple[Alternative, ...]:
+    """Return the translations of the segment of a sentence with its tags: at the marked ranges, or by attention.
 
-    Occurrence n of a span in the source is linked to occurrence n in the target.
+    `marked` are ranges of the segment, and those of the best alternative with their words.
     """
-    copies: defaultdict[str, deque[Range]] = defaultdict(deque)
-    spans = protect.find_spans(source)
-    texts = {span.text for span in spans}
-    for copy in protect.find_translated_spans(target, spans):
-        rewritten = copy.kind is SpanKind.NUMBER and copy.text not in texts
-        copies[NOT_DIGIT.sub("", copy.text) if rewritten else copy.text].append((copy.begin, copy.end))
-    for span in spans:
-        written = copies[span.text] or (span.kind is SpanKind.NUMBER and copies[NOT_DIGIT.sub("", span.text)])
-        if written:
-            yield span.kind, ((span.begin, span.end), written.popleft())
+    assert inline.built is not None
+    built, placed = inline.built, []
+    before, _, after = ("".join(parts) for parts in inline.sources())
+    for number, alternative in enumerate(alternatives):
+        links = await _align(built.segment.text, alternative, context)
+        links = with_marks(links, marked[0], () if number else marked[1])
+        rendered = "".join(built.render(TranslatedSegment(alternative.text, links), str))
+        placed.append(replace(alternative, text=before + rendered + after))
+    return tuple(placed)
+
+
+async def has_empty_mark(text: str, ranges: Sequence[Range], best: Alternative, context: SentenceContext) -> bool:
+    """Return whether a mark around one of the ranges of a text would enclose no words of the translation.
+
+    If the ranges are all of the text, as lines are, also return whether their words have another order.
+    """
+    segment = Segment(text, tuple(Mark(*place) for place in ranges))
+    links = await _align(text, best, context)
+    pieces = place_marks(segment, TranslatedSegment(best.text, links))
+    order = [piece.opens for piece in pieces if piece.opens >= 0]
+    is_moved = all(one[1] == other[0] for one, other in pairwise(ranges)) and order != sorted(order)
+    return is_moved or any(before.opens >= 0 and not after.text.strip() for before, after in pairwise(pieces))
+
+
+async def _align(text: str, translation: Alternative, context: SentenceContext) -> tuple[Link, ...]:
+    """Return the links between a text and its translation; none if one of them is too long."""
+    explainer = Explainer(context, 1, ExplainOptions(alignment=True))
+    return (await explainer.explain([(TextPart(text, False), translation)]))[0].links

@@ -4,24 +4,22 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise
 
 from mt.pipeline.driver import gather
-from mt.pipeline.explain import find_copies
+from mt.pipeline.explain import has_empty_mark, place_tags
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.sentence import translate_raw, translate_sentence
 from mt.pipeline.term_words import mark_compounds
-from mt.pipeline.variants import SentenceContext, attend_texts, join_alternatives, link_texts
+from mt.pipeline.variants import SentenceContext, join_alternatives, link_texts
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
-from mt.text.alignment import Link, Range, link_words, with_marks
+from mt.text.alignment import Range, ranges_between, split_ranges
 from mt.text.casing import as_clause, begin_with_capital
 from mt.text.clock import is_english_time
 from mt.text.formality import banned_words, formalities_of, supports_formality
 from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.markup import strings
-from mt.text.markup.inline import InlineText
-from mt.text.markup.marks import TranslatedSegment
 from mt.text.mending import mend_phrases, write_signs_of_numbers
 from mt.text.messages import (
     double_apostrophes,
@@ -112,6 +110,31 @@ class SentenceTranslator:
         return other if is_better or not is_kept else translated
 
     async def _translate_with_ranges(self, part: TextPart, no_break_spaces: bool) -> TranslatedSentence:
+        """Translate a sentence with marks, or the words of each mark apart if some marks would have none otherwise.
+
+        Only elements or lines side by side, without other words, are divided; lines, too, if they change their order.
+        """
+        ranges, text = part.marked, part.text
+        around = "".join(text[begin:end] for begin, end in ranges_between(ranges, len(text)))
+        if len(ranges) < 2 or any(map(str.isalnum, around)) or self.context.options.sample:
+            return await self._translate_with_labels(part, no_break_spaces)
+        translated = await self.translate(replace(part, marked=()), None, no_break_spaces)
+        if not await has_empty_mark(text, ranges, translated.best, self.context):
+            return translated
+        cuts = [0, *chain.from_iterable(ranges), len(text)]
+        texts = [text[begin:end] for begin, end in pairwise(cuts)]
+        kept = split_ranges(part.kept_ranges, texts)[1::2]
+        inner = [TextPart(one.rstrip(), False, at) for one, at in zip(texts[1::2], kept, strict=True)]
+        found = await gather(self.translate(one, None, no_break_spaces) for one in inner)
+        words = [one.best for one in found]
+        texts[1::2] = [new.text + one[len(one.rstrip()) :] for new, one in zip(words, texts[1::2], strict=True)]
+        ends = [*accumulate(map(len, texts))]
+        places = tuple(zip(ends[:-1:2], ends[1::2], strict=True))
+        least = min((one.expectation for one in found), key=lambda one: one.quality or 0)
+        joined = join_alternatives("".join(texts), words)
+        return TranslatedSentence((joined,), least, tuple(range(len(ranges))), places)
+
+    async def _translate_with_labels(self, part: TextPart, no_break_spaces: bool) -> TranslatedSentence:
         """Translate a sentence with marks of emphasis around its labels, if the model knows these.
 
         The sentence is translated without them, too. This translation is used if the other lacks some of the marks, or
@@ -185,7 +208,9 @@ class SentenceTranslator:
             bare = await self._translate_with_ranges(
                 TextPart(marked.text, False, marked.kept, marked.marked), no_break_spaces
             )
-        return replace(bare, alternatives=await _place_tags(inline, bare, self.context), labels=(), marked=())
+        ranges = [marked.marked[n] for n in bare.labels], bare.marked
+        alternatives = await place_tags(inline, bare.alternatives, ranges, self.context)
+        return replace(bare, alternatives=alternatives, labels=(), marked=())
 
     async def _translate_bare(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None, no_break_spaces: bool
@@ -357,29 +382,6 @@ async def _translate_with_formality(
     )
     again = tuple(sorted(await translate(banning), key=rank))
     return alternatives if rank(again[0])[0] else again[: options.n_best]
-
-
-async def _place_tags(
-    inline: InlineText[str], translated: TranslatedSentence, context: SentenceContext
-) -> tuple[Alternative, ...]:
-    """Return the translations of the segment of a sentence with its tags: at the marked ranges, or by attention."""
-    assert inline.built is not None
-    built, normalise = inline.built, context.normaliser.normalise
-    labels = [built.segment.marked[n] for n in translated.labels]
-    source, targets = normalise(built.segment.text), [normalise(one.text) for one in translated.alternatives]
-    attentions = await attend_texts([(source.text, target.text) for target in targets], context)
-    before, _, after = ("".join(parts) for parts in inline.sources())
-    placed = []
-    for number, (alternative, target) in enumerate(zip(translated.alternatives, targets, strict=True)):
-        links: Sequence[Link] = ()  # none if a text is too long
-        if attentions:
-            copies = [link for _, link in find_copies(source.text, target.text)]
-            links = link_words(source.text, target.text, attentions[number], copies)
-        alignment = [(source.original_range(*left), target.original_range(*right)) for left, right in links]
-        marks = with_marks(alignment, labels, () if number else translated.marked)
-        rendered = "".join(built.render(TranslatedSegment(alternative.text, marks), str))
-        placed.append(replace(alternative, text=before + rendered + after))
-    return tuple(placed)
 
 
 async def _restore_typography(

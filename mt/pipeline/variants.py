@@ -343,22 +343,12 @@ async def link_texts(texts: Sequence[tuple[str, str]], context: SentenceContext)
 
     Return None if a text is too long for the model.
     """
-    attentions = await attend_texts(texts, context)
-    if attentions is None:
-        return None
-    return [UnitLinks(*pair, attention) for pair, attention in zip(texts, attentions, strict=True)]
-
-
-async def attend_texts(texts: Sequence[tuple[str, str]], context: SentenceContext) -> list[PieceAttention] | None:
-    """Return the attention between a normalised source and a target, for each pair of `texts`.
-
-    Return None if a text is too long for the model.
-    """
     pairs = [(context.encode(source), context.encode_target(target)) for source, target in texts]
     if any(len(source) > context.max_length or len(target) >= context.max_length for source, target in pairs):
         return None
     sizes = len(context.tag), len(context.prefix)
-    return [context.attention(*pair, (await AttentionCall(pair)).alignment(*sizes)) for pair in pairs]
+    attentions = [context.attention(*pair, (await AttentionCall(pair)).alignment(*sizes)) for pair in pairs]
+    return [UnitLinks(*pair, attention) for pair, attention in zip(texts, attentions, strict=True)]
 
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:

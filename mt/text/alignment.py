@@ -288,15 +288,16 @@ def piece_offsets(pieces: Sequence[str], mark: str) -> list[int]:
 def with_marks(links: Sequence[Link], sources: Sequence[Range], targets: Sequence[Range]) -> tuple[Link, ...]:
     """Return links with one link for each range of `sources`: to that of `targets` to which most words are linked.
 
-    Other links from or to the ranges are left out. If two ranges have most words in the same one, order decides. All
-    links stay if there are no ranges of both texts.
+    Other links from or to the ranges are left out. If two ranges have most words in the same one, or all ranges touch,
+    order decides. All links stay if there are no ranges of both texts.
     """
     if not (sources and targets):
         return tuple(links)
     places = [(_number_of(left, sources), _number_of(right, targets)) for left, right in links]
     votes = Counter(place for place in places if min(place) >= 0)
     chosen = {source: target for (source, target), _ in reversed(votes.most_common())}
-    if sorted(chosen.values()) != list(range(len(targets))):
+    are_lines = all(before[1] == after[0] for before, after in pairwise(sources))
+    if are_lines or sorted(chosen.values()) != list(range(len(targets))):
         chosen = {number: number for number in range(len(targets))}
     others = (link for link, place in zip(links, places, strict=True) if max(place) < 0)
     return *((sources[source], targets[target]) for source, target in chosen.items()), *others

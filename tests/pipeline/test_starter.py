@@ -144,6 +144,11 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ),
         ("en-de", "Hello XX_NAME_XX, welcome back!", "Hallo XX_NAME_XX, .*"),
         ("en-fr", "Home | About | Contact", r"Accueil \| À propos \| Contact"),
+        # lines and elements side by side, of which the model writes some
+        ("en-fr", "Bread<br>milk<br>cheese", "Pain<br>lait<br>fromage"),
+        ("fr-en", "<b>pain</b> <b>lait</b> <b>fromage</b>", "<b>bread</b> <b>milk</b> <b>cheese</b>"),
+        ("en-de", "<i>The</i> <i>big</i> <i>dog</i>", "<i>Der</i> <i>große</i> <i>Hund</i>"),
+        ("en-de", "PRESS THE <b>RED BUTTON</b> NOW", ".* JETZT <b>DIE ROTE SCHALTFLÄCHE</b>"),
         # words in brackets, which the model copies or loses
         ("de-en", "Die Fläche (ca. 20 m²) ist klein.", r".*\(about 20 m²\).*"),
         ("de-en", "Der Präsident (links) und seine Frau (rechts) winkten.", r".*\(left\).*\(right\).*"),
@@ -205,11 +210,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "{a, plural, one {# old dog} other {# old dogs}}", ".* one {# alte.*} other {# alte.*}}"),
         ("en-fr", "I don&#39;t know.", r"Je ne sais pas\."),
         ("en-de", "A ~~red car~~", ".*~~[^~]*Auto~~"),
-        # addresses, postcodes and units
-        ("de-en", "Wir wohnen Am Markt 5.", r"We live .*Am Markt 5\."),
-        ("de-fr", "Unter den Linden 77, 10117 Berlin", "Unter den Linden 77, 10117 Berlin"),
-        ("de-en", "Straße des 17. Juni 135, 10623 Berlin", r"Straße des 17\. Juni 135, .*"),
-        ("en-de", "Flat 3, 12 King Street, Leeds LS1 2HL", ".* 12 King Street, Leeds LS1 2HL"),
+        # postcodes and units
         ("de-en", "Wir fahren nach 10827 Berlin.", ".* to 10827 Berlin.*"),
         ("de-en", "Ein Tank mit 1,8 l", ".* 1.8 l"),
         # tags at the translation of their words, which the attention of both layers finds
@@ -414,6 +415,7 @@ def test_a_plain_sentence_costs_few_function_calls(starter: Translator) -> None:
         ("fr-en", "Sélectionnez **Tous les projets**.", "Select **All projects**."),
         ("de-en", "Der Hund mag die **Katze** nicht.", "The dog doesn't like the **cat**."),  # no label
         ("en-de", "**Hello** Anna!", "**Hallo** Anna!"),
+        ("en-de", "**bread** **milk** **cheese**", "**Brot** **Milch** **Käse**"),  # not Brot-Käse
         ("de-en", "**Das ist falsch** Das ist richtig.", "**That's wrong** That's right."),
         ("en-de", "**Hello** %{name}", "**Hallo** %{name}"),
         (

@@ -54,7 +54,9 @@ def test_units_of_a_known_link_get_no_other() -> None:
     ],
 )
 def test_links_of_marked_ranges(pairs: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
-    sources, targets = ((0, 20), (20, 30)), ((0, 10), (10, 30))  # of units of 10 characters
+    sources, targets = ((0, 19), (20, 30)), ((0, 10), (10, 30))  # of units of 10 characters
     linked = with_marks([((a * 10, a * 10 + 9), (b * 10, b * 10 + 9)) for a, b in pairs], sources, targets)
     assert sorted((left[0] // 10, right[0] // 10) for left, right in linked) == expected
     assert with_marks(linked, sources, ()) == linked
+    lines = ((0, 20), (20, 30))  # which keep their order
+    assert {*with_marks(linked, lines, targets)} >= {*zip(lines, targets, strict=True)}

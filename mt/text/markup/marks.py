@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mt.text.alignment import Link, Range
 
@@ -52,10 +53,16 @@ class Segment:
 
     @property
     def marked(self) -> tuple[Range, ...]:
-        """The ranges of the words in marks that neither enclose another mark around words nor are enclosed by one."""
+        """The ranges of the words in marks that neither enclose another mark around words nor are enclosed by one.
+
+        Those of a text with line breaks, and without such marks, are its lines.
+        """
         spans = [(number, mark) for number, mark in enumerate(self.marks) if not (mark.empty or mark.kept)]
         outer = {mark.parent for _, mark in spans}
-        ranges = (mark.words(self.text) for number, mark in spans if mark.parent < 0 and number not in outer)
+        ranges = [mark.words(self.text) for number, mark in spans if mark.parent < 0 and number not in outer]
+        breaks = [mark.begin for mark in self.marks if mark.spaced and not self.ordered]
+        if breaks and not spans:
+            ranges = [*pairwise((0, *breaks, len(self.text)))]
         return tuple((begin, end) for begin, end in ranges if begin < end)
 
 

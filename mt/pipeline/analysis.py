@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
 from mt.text import casing, places, protect, symbols
-from mt.text.alignment import Range, with_edits
+from mt.text.alignment import Range, has_text, with_edits
 from mt.text.inflection import NounNumber
 from mt.text.restoration import remove_spans
 from mt.text.terms import TermMatch
@@ -54,10 +54,6 @@ def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
     """Return whether a sentence contains only protected spans, such as numbers and addresses, or `kept` ranges."""
     spans = protect.find_spans(sentence, kept)
     return bool(spans) and not has_text(remove_spans(sentence, spans).text)
-
-
-def has_text(text: str) -> bool:
-    return any(map(str.isalnum, text))
 
 
 def _bare_term(sentence: str, matches: Sequence[TermMatch]) -> str | None:

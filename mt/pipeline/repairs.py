@@ -4,11 +4,10 @@ from collections.abc import Callable, Set
 from dataclasses import replace
 
 from mt.languages import likely_script
-from mt.pipeline.analysis import has_text
 from mt.pipeline.terms import MIN_BEAMS, is_endless
 from mt.pipeline.variants import DecodedVariant, Reading, SentenceContext, SourceVariant, decode_variants
 from mt.text import names, negation, places, protect, schedules, symbols, titles
-from mt.text.alignment import Range
+from mt.text.alignment import Range, has_text
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.span_patterns import SIGNS_WITH_WORDS
 from mt.text.typography import space_copied_slashes

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 
 from mt.errors import RequestError
-from mt.pipeline.analysis import SentenceAnalysis, analyse, has_text, keep_source
+from mt.pipeline.analysis import SentenceAnalysis, analyse, keep_source
 from mt.pipeline.division import divide_at_mark, divide_at_phrase
 from mt.pipeline.driver import DecodeCall, gather
 from mt.pipeline.repairs import (
@@ -34,7 +34,7 @@ from mt.pipeline.variants import (
     restore,
 )
 from mt.text import casing, members, names, negation, places, protect, repetition, segment, titles
-from mt.text.alignment import Range, ranges_between, split_ranges, with_edits
+from mt.text.alignment import Range, has_text, ranges_between, split_ranges, with_edits
 from mt.text.clauses import clause_ranges
 from mt.text.measures import read_measure
 from mt.text.phrases import Phrases
@@ -167,7 +167,7 @@ def _cased_variants(
         texts = [lowered, lowered[:1] + casing.lower_all(lowered, context.source, kept)[1:]]
     label = "" if texts[1] or kept or terms else casing.lower_first(sentence, context.source)
     variants = [
-        context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
+        context.variant(text, casing.ranges_in(text, sentence, kept), casing.ranges_in(text, sentence, terms))
         for text in dict.fromkeys(filter(None, [*texts, label]))
     ]
     return variants, bool(label)
@@ -378,14 +378,6 @@ async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Altern
     if result.problem:
         raise RequestError(result.problem)
     return tuple(map(context.alternative, result.hypotheses))
-
-
-def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Convert ranges of a sentence to ranges of `text`, the same sentence in another letter case, without lost ones."""
-    if len(text) == len(sentence):
-        return tuple(ranges)
-    found = ((text.find(sentence[begin:end]), end - begin) for begin, end in ranges)
-    return tuple((begin, begin + length) for begin, length in found if begin >= 0)
 
 
 async def _translate_in_parts(

@@ -17,7 +17,7 @@ from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTr
 from mt.pipeline.sentence_translator import SentenceTranslator, TranslatedSentence, exact_translation
 from mt.pipeline.variants import join_alternatives
 from mt.text import protect, segment
-from mt.text.alignment import Range, split_ranges, with_marks
+from mt.text.alignment import Range, shift, split_ranges, with_marks
 from mt.text.clock import is_english_time
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
@@ -147,7 +147,7 @@ class TextTask:
                 (begin, end),
                 confidence=expectation.quality,
                 links=tuple(
-                    (_move(left, source_range[0]), _move(right, begin))
+                    (shift(left, source_range[0]), shift(right, begin))
                     for left, right in with_marks(explained.links, labels, translated.marked)
                 ),
                 attention=explained.attention,
@@ -278,7 +278,7 @@ class TextPlanner(SentenceTranslator):
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
         begins, end = [begin for begin, _ in kept], 0
         first = [begin for begin, _ in marked]
-        moved = [_move(place, len(text.lstrip()) - len(text)) for place in kept]
+        moved = [shift(place, len(text.lstrip()) - len(text)) for place in kept]
         whole = self.sentences or exact_translation(matches.get(text.strip()), moved)
         split = split_marked_text if self.protect else segment.split_text
         parts = segment.cut_text(text) if whole else split(text, self.context.source)
@@ -289,12 +289,12 @@ class TextPlanner(SentenceTranslator):
                 continue
             begin, end = end, end + len(part.text)
             ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]
-            moved = [_move(place, -begin) for place in ranges]
+            moved = [shift(place, -begin) for place in ranges]
             if exact_translation(matches.get(part.text), moved):
                 yield replace(part, kept_ranges=tuple(moved))
             else:
                 inside = marked[bisect_left(first, begin) : bisect_left(first, end)]
-                part = replace(part, marked=tuple(_move(place, -begin) for place in inside if place[1] <= end))
+                part = replace(part, marked=tuple(shift(place, -begin) for place in inside if place[1] <= end))
                 for sentence, fixed in self._at_mark(part, moved) if part.marked else ((part, moved),):
                     yield from self._split(sentence, fixed, list_language)
 
@@ -362,7 +362,3 @@ class TextPlanner(SentenceTranslator):
         return not is_english_time(text, self.context.source) and is_untranslatable(
             normalised.text, [normalised.normalised_range(*place) for place in kept]
         )
-
-
-def _move(place: Range, offset: int) -> Range:
-    return place[0] + offset, place[1] + offset

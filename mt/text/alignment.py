@@ -32,6 +32,10 @@ def without_objects(text: str) -> str:
     return text if text.isascii() else _OBJECTS.sub("", text).strip()
 
 
+def has_text(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
 def is_wide(character: str) -> bool:
     """Return whether a character belongs to a script without spaces between words."""
     return _IS_WIDE.match(character) is not None
@@ -163,6 +167,10 @@ def ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
     """Yield the range before, between and after sorted `ranges` of a text of `length` characters."""
     edges = [0, *(place for begin_and_end in ranges for place in begin_and_end), length]
     return zip(edges[::2], edges[1::2], strict=True)
+
+
+def shift(place: Range, offset: int) -> Range:
+    return place[0] + offset, place[1] + offset
 
 
 def find_words(words: str, text: str) -> list[Range]:

@@ -248,3 +248,11 @@ def raise_first(text: str, language: str) -> str:
 
 def _upper(text: str, language: str) -> str:
     return (text.replace("i", "İ") if primary_language(language) in _DOTTED else text).upper()
+
+
+def ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range, ...]:
+    """Convert ranges of a sentence to ranges of `text`, the same sentence in another letter case, without lost ones."""
+    if len(text) == len(sentence):
+        return tuple(ranges)
+    found = ((text.find(sentence[begin:end]), end - begin) for begin, end in ranges)
+    return tuple((begin, begin + length) for begin, length in found if begin >= 0)

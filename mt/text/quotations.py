@@ -14,17 +14,10 @@ _MARKS_BESIDE = "".join(sorted(_QUOTES | _SINGLE_QUOTES)) + "’"
 _QUOTATIONS = [*map(re.compile, _TABLES["quotations"].values())]
 _NESTED = re.compile(r"""([^"„“«»]*(["„«])[^"„“«»]+)["„“«]([^"„“”«»]+)["“”»]\s?([.!?]?)""")
 _SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“”«»],?|["“”«»],)\s+(?=[a-zß-ÿ])""")
-_WRITTEN_SPEECH = re.compile(
-    r"""(["„“«]\s?[^"„“”«»]+?[^\s"„“”«».,!?…])(\s?[!?…]?)(\s?["“”»])\s+(?=\w)(.+)""", re.DOTALL
+_WRITTEN_SPEECH, _INTERRUPTED, _LITERAL_CONTEXT, _VALUE_CONTEXT, _NAMED, _DEFINED = (
+    re.compile(_TABLES["quotation"][name])
+    for name in ("written_speech", "interrupted", "literal_context", "value_context", "named", "defined")
 )
-_INTERRUPTED = re.compile(
-    r"[,!?…] (?:\w+-(?:t-)?(?:ils?|elles?|je|on)|(?:he|she|they|I|it) \w+|\w+ (?:er|sie|ich)|(?:said|asked|sagte) \w+"
-    r")(?: \w+)?[,.!?]"
-)
-_LITERAL_CONTEXT = re.compile(_TABLES["quotation"]["literal_context"])
-_VALUE_CONTEXT = re.compile(_TABLES["quotation"]["value_context"])
-_NAMED = re.compile(_TABLES["quotation"]["named"])
-_DEFINED = re.compile(_TABLES["quotation"]["defined"])
 _ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one

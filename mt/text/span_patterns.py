@@ -84,19 +84,10 @@ FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqz
 
 _HINT = rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³¼-¾⅐-⅞⁰⁴-⁹ⁿ₀-₉†‡⟦\u2102-\u2138{_ENCLOSED}{MONEY}{_EMOJI_CHARACTER}]"
 HINTS = (  # fast tests, without a match in most sentences without spans
-    re.compile(
-        rf"[A-Z.:;=/({_HINT[1:-1]}-](?:(?<={_HINT})"
-        r"|(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
-        r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]|(?<=[:;=])['-]?[()\[\]DPp/\\|oO]|(?<==)|(?<=[xX]D)"
-        r"|(?<=et al\.)|(?<=\. cit\.)|(?<=\.)\.{3}|(?<=-)-{3}|(?<=[noxt]/)[a-z])"
-    ),
-    re.compile(
-        "yy|«\\w|MM|HH|git |feature/|bugfix/|hotfix/|release/|npm |docker |pip i|pip3 i|SELECT |INTO |DELETE |TABLE "
-    ),
+    re.compile(rf"[A-Z.:;=/({_HINT[1:-1]}-](?:(?<={_HINT})|{'|'.join(_TABLES['hints'])})"),
+    re.compile("|".join(_TABLES["other_hints"])),
     re.compile(r"[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"),
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
-EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and 50%%
-    r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|%%"
-)
+EXACT = re.compile(r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|%%")  # in every language: 1.5e-3, 5'4 (feet), 50%%
 UNIT = re.compile(rf"[¼-¾⅐-⅞]|[±≤≥~≈]|[A-Z]{{0,2}}[{MONEY}§]|[%‰]|°[CF]?|{ISO_4217}|[+#]$")

@@ -29,9 +29,7 @@ _SYMBOL = re.compile(  # a measure as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg and 5
 _UNIT_WORDS = {
     unit: re.compile(rf"\d[ \u00a0-]?(?:{words})", re.IGNORECASE) for unit, words in _TABLES["unit_words"].items()
 }
-_HINT = re.compile(
-    r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z])|(?<=[A-Z]{3})|(?<=-[A-Z]))"
-)  # a fast test: most sentences have no symbols
+_HINT = re.compile(_TABLES["symbol_hint"])  # a fast test: most sentences have no symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _CODES = frozenset("ean gtin iban id isbn sku uid uri url uuid cs de el en fr ja ko nl pl pt ru sv tr uk zh".split())

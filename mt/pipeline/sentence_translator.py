@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, chain, pairwise
 
+from mt.pipeline.analysis import keep_source
 from mt.pipeline.driver import gather
 from mt.pipeline.explain import has_empty_mark, place_tags
 from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.sentence import translate_raw, translate_sentence
 from mt.pipeline.term_words import mark_compounds
-from mt.pipeline.variants import SentenceContext, join_alternatives, link_texts
+from mt.pipeline.variants import SentenceContext, join_alternatives, link_texts, write_breaks
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, typography
 from mt.text.alignment import Range, ranges_between, split_ranges
@@ -36,6 +37,7 @@ from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.numerals import count_lost_values, simplify_values, write_values
 from mt.text.schedules import has_ranges, mend_dates, mend_ranges
 from mt.text.segment import TextPart
+from mt.text.templates import FIELD, divide_at_fields
 from mt.text.terms import TermMatch, find_translation, missing_terms
 from mt.tokenizer import SPACE_MARK
 
@@ -180,15 +182,19 @@ class SentenceTranslator:
         translated = await gather(self.translate(TextPart(one, kept=False), None, no_break_spaces) for one in read)
         written = {text: one.best.text for text, one in zip(read, translated, strict=True)}
         text = write_branches(parts, [written.get(one, one) for one in wholes])
-        if text is None:
-            texts = [text for text, is_text in parts if is_text and has_letters(text)]
-            stripped = (TextPart(one.strip(), False) for one in texts)
-            translated = await gather(self.translate(one, None, no_break_spaces) for one in stripped)
-            pairs = zip(texts, translated, strict=True)
-            written = {text: text.replace(text.strip(), new.best.text) for text, new in pairs}
-            text = "".join(written.get(text, text) if is_text else text for text, is_text in parts)
-        joined = join_alternatives(text, [one.best for one in translated])
-        return TranslatedSentence((joined,), min((one.expectation for one in translated), key=lambda e: e.quality or 0))
+        return await self._translate_between(parts, no_break_spaces) if text is None else _joined(text, translated)
+
+    async def _translate_between(self, parts: Sequence[tuple[str, bool]], no_break_spaces: bool) -> TranslatedSentence:
+        """Translate the parts of a sentence, pairs (text, whether to translate it), each alone."""
+        texts = [text for text, is_text in parts if is_text and has_letters(text)]
+        stripped = [one.strip() for one in texts]
+        translated = await gather(self.translate(TextPart(one, False), None, no_break_spaces) for one in stripped)
+        target, is_common = self.context.target, self.context.is_common
+        written = {
+            text: text.replace(bare, as_clause(new.best.text, bare, target, text == parts[0][0], is_common))
+            for text, bare, new in zip(texts, stripped, translated, strict=True)
+        }
+        return _joined("".join(written.get(text, text) if is_text else text for text, is_text in parts), translated)
 
     def _has_marked_term(self, part: TextPart) -> bool:
         """Return whether a term contains a mark of emphasis or of a link."""
@@ -238,7 +244,16 @@ class SentenceTranslator:
             alternatives = await _restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
         target = self.context.target
         alternatives = tuple(with_text(one, write_signs_of_numbers(sentence, one.text, target)) for one in alternatives)
-        return TranslatedSentence(alternatives, self._expectation(source, alternatives[0], terms))
+        unchanged = keep_source(sentence, self.context.find_terms(sentence, kept) if terms else ())
+        wanted = sorted(FIELD.findall(unchanged.text)) if self.protect else None
+        if right := tuple(one for one in alternatives if wanted in (None, sorted(FIELD.findall(one.text)))):
+            return TranslatedSentence(right, self._expectation(source, right[0], terms))
+        parts = divide_at_fields(sentence, kept)  # wherever the rules fail
+        if any(is_text and text != sentence and has_letters(text) for text, is_text in parts):
+            translated = await self._translate_between(parts, no_break_spaces)
+            if sorted(FIELD.findall(translated.best.text)) == wanted:
+                return translated
+        return TranslatedSentence((unchanged,), Expectation(None))
 
     async def _with_all_values(
         self,
@@ -316,6 +331,11 @@ class SentenceTranslator:
                 free = [n for n, begin in enumerate(begins) if not any(low < begin < high for low, high in places)]
                 observation = Observation([log_probabilities[n] for n in free], sum(len(pieces[n]) for n in free[:-1]))
         return self.estimator.expectation(self.context.source, source[len(self.context.tag) : -1], observation)
+
+
+def _joined(text: str, parts: Sequence[TranslatedSentence]) -> TranslatedSentence:
+    joined = join_alternatives(text, [one.best for one in parts])
+    return TranslatedSentence((joined,), min((one.expectation for one in parts), key=lambda e: e.quality or 0))
 
 
 def exact_translation(match: MemoryMatch | None, kept: Sequence[Range]) -> Alternative | None:
@@ -406,7 +426,7 @@ async def _restore_typography(
         if normalised.text[slice(*normalised.normalised_range(*match.span()))] == " "
     ]
     if breaks:
-        texts = await _with_breaks(normalised.text, texts, breaks, context)
+        texts = await write_breaks(normalised.text, texts, breaks, context)
     if "…" in sentence and "..." not in sentence:
         texts = [text.replace("...", "…") for text in texts]
     if "&" in sentence:
@@ -416,27 +436,3 @@ async def _restore_typography(
     if no_break_spaces:
         texts = [typography.restore_no_break_spaces(sentence, text, context.target) for text in texts]
     return tuple(replace(one, text=text) for one, text in zip(alternatives, texts, strict=True))
-
-
-async def _with_breaks(
-    source: str, texts: Sequence[str], breaks: Sequence[tuple[int, str]], context: SentenceContext
-) -> list[str]:
-    """Insert line breaks (place in `source`, text) in the translations `texts`.
-
-    A break at the end of a sentence of the source goes to the end of the same sentence of the translation. The places
-    of other breaks come from the attention or, if a text is too long for it, from the lengths of the texts.
-    """
-    places = [place for place, _ in breaks]
-    ends = [typography.places_of_sentence_ends(source, text, places) for text in texts]
-    links = await link_texts([(source, text) for text in texts], context) if None in ends else None
-    written = []
-    divides = any(span.begin < place < span.end for span in protect.find_spans(source) for place in places)
-    for number, (text, targets) in enumerate(zip(texts, ends, strict=True)):
-        if targets is None and links:
-            units = links[number]
-            targets = [units.right[gap - 1][1] if gap else 0 for gap in map(units.gap, places)]
-        elif targets is None:
-            targets = [max(0, text.find(" ", place * len(text) // len(source))) for place in places]
-        moved = [(target, mark) for target, (_, mark) in zip(targets, breaks, strict=True)]
-        written.append(typography.insert_breaks(text, moved, () if divides else protect.find_spans(text)))
-    return written

@@ -19,7 +19,7 @@ from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import AttentionCall, DecodeCall
 from mt.pipeline.results import Alternative, with_text
 from mt.source_bigrams import SourceBigrams
-from mt.text import protect
+from mt.text import protect, typography
 from mt.text.abbreviations import expand_abbreviations
 from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
 from mt.text.clock import read_times, relative_time
@@ -349,6 +349,29 @@ async def link_texts(texts: Sequence[tuple[str, str]], context: SentenceContext)
     sizes = len(context.tag), len(context.prefix)
     attentions = [context.attention(*pair, (await AttentionCall(pair)).alignment(*sizes)) for pair in pairs]
     return [UnitLinks(*pair, attention) for pair, attention in zip(texts, attentions, strict=True)]
+
+
+async def write_breaks(
+    source: str, texts: Sequence[str], breaks: Sequence[tuple[int, str]], context: SentenceContext
+) -> list[str]:
+    """Insert line breaks (place in `source`, text) in the translations `texts`.
+
+    A break at the end of a sentence goes to the end of its translation; others by attention, or lengths in long texts.
+    """
+    places = [place for place, _ in breaks]
+    ends = [typography.places_of_sentence_ends(source, text, places) for text in texts]
+    links = await link_texts([(source, text) for text in texts], context) if None in ends else None
+    written = []
+    divides = any(span.begin < place < span.end for span in protect.find_spans(source) for place in places)
+    for number, (text, targets) in enumerate(zip(texts, ends, strict=True)):
+        if targets is None and links:
+            units = links[number]
+            targets = [units.right[gap - 1][1] if gap else 0 for gap in map(units.gap, places)]
+        elif targets is None:
+            targets = [max(0, text.find(" ", place * len(text) // len(source))) for place in places]
+        moved = [(target, mark) for target, (_, mark) in zip(targets, breaks, strict=True)]
+        written.append(typography.insert_breaks(text, moved, () if divides else protect.find_spans(text)))
+    return written
 
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:

@@ -85,6 +85,7 @@ class SpanKind(Enum):
 
 
 _MORE = frozenset({SpanKind.NUMBER, SpanKind.KEPT})  # may be more frequent in a translation than in its source
+_DIVIDED = frozenset({SpanKind.OPAQUE, SpanKind.EMOJI})  # of a translation, may consist of a placeholder and others
 _ORDERED = frozenset({SpanKind.OPAQUE, SpanKind.TAG})
 _KINDS = {"number": SpanKind.NUMBER, "tag": SpanKind.TAG, "emoji": SpanKind.EMOJI}
 _KINDS |= dict.fromkeys(("glued", "memoq"), SpanKind.EMOJI)
@@ -197,7 +198,7 @@ def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> t
     if not (endings or emphasis or compounds):
         return translated
     pattern = re.compile("|".join(endings + emphasis + compounds))
-    unchanged = [span for span in translated if span.text in texts or span.kind is not SpanKind.OPAQUE]
+    unchanged = [span for span in translated if span.text in texts or span.kind not in _DIVIDED]
     parts = _without_overlap(
         (ProtectedSpan(*match.span(), match[0], SpanKind.OPAQUE) for match in pattern.finditer(translation)), unchanged
     )
@@ -264,7 +265,7 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
         if group == "prose":
             continue
         if group == "brace":
-            end = closed.get(end - 1, begin)
+            end = closed.get(end - 1, end if match[0] == "%%" else begin)
             if end == begin or PROSE.match(sentence, begin):
                 continue
             place = end

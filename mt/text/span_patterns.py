@@ -55,8 +55,8 @@ _OTHER, _COMMAND, _BRACKET, _PLACE = map("|".join, map(_TABLES.get, ("others", "
 _EXPRESSION = "|".join([rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_TABLES['sql']})", *_TABLES["expressions"]])
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
 _NOT_NAMED = "".join(rf"(?<!%\w{{{length}}}%s)" for length in range(3, 31))  # %name%s
-_GLUED = (  # %1$sHere%2$s
-    r"%(?:\d{1,2}\$)?s(?:(?=[^\W\d_]{3})(?!\w{1,40}%(?![s\d]))"
+_GLUED = (  # %1$sHere%2$s, but not in 100%safe and %%s
+    r"(?<![%\d])%(?:\d{1,2}\$)?s(?:(?=[^\W\d_]{3})(?!\w{1,40}%(?![s\d]))"
     rf"|(?:(?<=[^\W\d_]{{3}}%s){_NOT_NAMED}|(?<=[^\W\d_]{{3}}%\d\$s))(?!\w))"
 )
 _BEGIN = rf"{_GLUED}|[$#%@]\{{|&nbsp;|~~|-{{4}}|={{4}}|(?<=[^\W\d_]{{3}}){_NOTE}"  # of another span
@@ -65,7 +65,7 @@ _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER}|(?<=\w)[≠≤-≧](?=\w))+)(?:
 SPAN = re.compile(
     rf"(?P<glued>{_GLUED})|(?=[A-ZÄÖÜ])(?:{_PLACE})"
     rf"|(?P<prose>(?!{_COMMAND}|{_SCHOLARLY})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
-    rf"|(?P<memoq>\{{\d{{1,3}}>|<\d{{1,3}}\}})|(?P<brace>[$#%@]?\{{)|{_DATE}|(?P<template>{_TEMPLATE})"
+    rf"|(?P<memoq>\{{\d{{1,3}}>|<\d{{1,3}}\}})|(?P<brace>[$#%@]?\{{|%%)|{_DATE}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_TABLES['argument']})|(?P<expression>{_EXPRESSION})"
     rf"|{_BRACKET}|{LETTER_SYMBOL}|{_SIGNS}|{_OTHER}|{_SCHOLARLY}"
     rf"|(?P<phone>{_TABLES['phone']})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
@@ -76,7 +76,7 @@ CODE = re.compile("|".join(read_tables("patterns.toml")["words"]).replace("{lett
 _BESIDE = rf"[\w./:@+=§<>{MONEY}–-]"
 PLACEHOLDER = re.compile(  # or a word that has one, such as user{id}@example.com, v%s and €$t(key)
     rf"(?:{_BESIDE}*+(?:[$#%@]?\{{{{1,3}}[^{{}}]*\}}{{1,3}}|(?<!\d)%(?:\d\$)?[ds](?![^\W_])|\$t\([^()]*\))){{1,9}}{_BESIDE}*+"
-    rf"|[$#%@]?\{{.*\}}|{_FIELD_OF_FORM}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[\[.*\]\]|⟦.*⟧|«\w+»|[{OBJECTS}]+",
+    rf"|[$#%@]?\{{.*\}}|{_FIELD_OF_FORM}|%(?:\W*[\w(].*|@)|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[\[.*\]\]|⟦.*⟧|«\w+»|[{OBJECTS}]+",
     re.DOTALL,
 )
 FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")

@@ -8,10 +8,12 @@ is a text of its own. An expression, such as `{{ name }}` and `<%= x %>`, stands
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from mt.text.word_tables import read_tables
+from mt.text.alignment import Range
+from mt.text.word_tables import filled, read_tables
 
 _TABLES = read_tables("templates.toml")
 _BLOCK = re.compile("|".join(_TABLES["blocks"]), re.DOTALL)
@@ -28,9 +30,9 @@ _GO_BEGIN = re.compile(rf"\{{\{{-?\s*{_GO}")
 _CODE_BEGIN = re.compile(rf"\{{%-?\s*({_CODE})\b")
 _DIRECTIVE = re.compile(r"[@#](?:else|end\w*)")  # a word of prose unless the text has one that begins a block
 _FIRST_DIRECTIVE = re.compile(r"(?<!\w)[@#](?:if|for(?:each)?|isset|section|switch|unless|while)\s?\(")
-_OPENING = re.compile(
-    r"[{<\[*@#](?:(?<=\{)[{%#:/a-z]|(?<=<)[%?/#@]|(?<=\[)%|(?<=\*)\||(?<=[@#])[efisuw])"
-)  # a fast test
+_OPENING = re.compile(_TABLES["opening"])  # a fast test
+FIELD = re.compile(filled("|".join(_TABLES["fields"]), _TABLES))
+"""A placeholder in the notations of programs, such as `%s`, `{0}` and `{{ name }}`, whatever is beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,11 @@ def find_templates(text: str) -> Iterator[TemplateCode]:
         ends = not go and _GO_END.fullmatch(match[0])
         open_end = match[0].startswith("<?") and not match[0].endswith("?>")  # nothing can stand after it
         yield TemplateCode(match.start(), place, open_end or (not ends and _STATEMENT.match(match[0]) is not None))
+
+
+def divide_at_fields(sentence: str, kept: Sequence[Range]) -> list[tuple[str, bool]]:
+    """Divide a sentence at its placeholders and at `kept`. Return pairs (text, whether to translate it)."""
+    fields = [field.span() for field in FIELD.finditer(sentence)]
+    fixed = {place for begin, end in (*kept, *fields) for place in range(begin, end)}
+    groups = groupby(range(len(sentence)), lambda place: place not in fixed)
+    return [("".join(sentence[place] for place in places), is_text) for is_text, places in groups]

@@ -241,7 +241,11 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
             ".*January, February, March,? and April.*",
         ),
         ("de-en", "Bitte bringen Sie Schal, Hemd, Hut, Regenschirm, Rock und Gürtel mit.", ".*scarf, shirt, hat, .*"),
-        # placeholders within words
+        # placeholders within words, and beside others and signs
+        ("en-de", "dog{0}#", r"Hund\{0\}#"),
+        ("en-de", "Progress: %d%% (not 100%safe)", r".*%d%%.*100%safe.*"),
+        ("en-de", "Do not delete %%.", r"Löschen Sie %% nicht\."),
+        ("de-en", "Der Preis ist ({0}{name}<br/>.", r"The price is \(\{0\}{name}<br/>\."),
         ("en-de", "The room costs {price}€/night including breakfast.", r".* kostet {price}€ pro Nacht, .*"),
         ("en-de", "You have to pay {total}€ today.", r"(Du musst|Sie müssen) heute {total}€ (be)?zahlen\."),
         ("en-de", "Please write to user{id}@example.com for help.", r"Bitte .* user{id}@example\.com .*Hilfe\."),

@@ -125,6 +125,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         "IL, ⟨62704⟩, to ⟨12⟩ SA ⟨62704⟩",
         "Run ⟨git commit⟩, ⟨npm install⟩ or ⟨pip install⟩ x; the git repository, Springfield, ⟨IL 62704⟩",
         "SELECT A SIZE FROM THE LIST. INSERT INTO THE PRINTER, DELETE FROM CART",
+        "⟨%%⟩sdog, ⟨100⟩⟨%safe⟩, ⟨%d⟩ ⟨%%⟩ and ⟨%s⟩Here",
         "⟨$t(key)⟩ and ⟨$t(common.ok)⟩; let ⟨x = 5⟩ and then we see; audio/visual and text/number fields",
         "⟨SELECT a FROM b WHERE c = 5;⟩ or ⟨const x = 5;⟩ The SELECT committee, let him go; INSERT the coin",
         "⟨application/json⟩, ⟨text/html⟩ and images/videos, read/write, texts/songs",

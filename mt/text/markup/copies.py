@@ -16,16 +16,9 @@ _TIME = re.compile(  # 8h15, 9 Uhr, 5:30 p.m.
     rf"(?i)(?<![\d.,:])(?P<hour>\d\d?)(?:(?::| ?h ?)(?P<minute>[0-5]\d)(?![\d:])(?P<unit> ?{_UNIT_OF_TIME})?"
     rf"|(?P<only> ?{_UNIT_OF_TIME.replace('half', 'part')}))"
 )
-_ALIKE_WORDS = (
-    "not nicht pas",
-    "never nie niemals jamais",
-    "always immer toujours",
-    "very sehr très",
-    "only nur seulement",
-    "Mr Herr Herrn M Monsieur",
-    "Mrs Ms Frau Mme Madame",
-)
-_SAME_WORDS = {word: words for words in _ALIKE_WORDS for word in words.split()}  # often emphasised, and linked badly
+_SAME_WORDS = {
+    word: words for words in read_tables("patterns.toml")["alike_words"] for word in words.split()
+}  # often emphasised, and linked badly
 _SAME_WORDS |= {word.capitalize(): words for word, words in _SAME_WORDS.items() if word.islower()}
 _CALENDAR: dict[str, str] = {  # days and months
     name: " ".join(names)

@@ -19,7 +19,7 @@ _UNSPACED = re.compile(
 _NUMBER = re.compile(r"\d+")
 _STEM = re.compile(r"\d+|[IVXLC]+|Mm?|[DNn]|St")  # of an ordinal number, a title or another short form
 _ENDING = re.compile(r"(?:st|[nr]d|th|er|res?|(?:i?[èe]m)?es?|m?es?|l?les?|[dor]s?|gr)(?!\w)")
-_IN_BRACES = re.compile(r"\{{1,3}[^{}\n]{1,100}\}{1,3}")  # placeholders
+_PLACEHOLDER = re.compile(r"\{{1,3}[^{}\n]{1,100}\}{1,3}|\$t\([^()\n]{1,99}\)")
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
 _ALIKE = {"。": ".", "、": ",", "…": ".", "–": "-", "—": "-", "،": ",", "؛": ";", "؟": "?", "।": "."}
@@ -52,11 +52,13 @@ def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
     return units
 
 
-def _with_whole_spans(units: list[TextUnit], text: str) -> list[TextUnit]:
+def _units_of_target(text: str, cuts: Collection[int]) -> list[TextUnit]:
     """Return the units of a text with one unit for each placeholder, inside which no mark begins."""
+    placeholders = [match.span() for match in _PLACEHOLDER.finditer(text)]
+    units = find_units(text, {*cuts, *(place for placeholder in placeholders for place in placeholder)})
     begins, ends = [unit.begin for unit in units], [unit.end for unit in units]
-    for placeholder in reversed([*_IN_BRACES.finditer(text)]):
-        inside = _overlapping(begins, ends, placeholder.span())
+    for placeholder in reversed(placeholders):
+        inside = _overlapping(begins, ends, placeholder)
         if len(inside) > 1:
             units[inside.start : inside.stop] = [TextUnit(begins[inside[0]], ends[inside[-1]], word=True)]
     return units
@@ -98,7 +100,7 @@ class UnitAlignment:
         links = with_copies(source, target, alignment, places)
         links = [part for link in links for part in _parts(source, target, link, sorted(cuts))]
         self.left = find_units(source, {place for link in links for place in link[0]} | set(cuts))
-        self.right = _with_whole_spans(find_units(target, {place for link in links for place in link[1]}), target)
+        self.right = _units_of_target(target, {place for link in links for place in link[1]})
         self.towards: list[set[int]] = [set() for _ in self.left]
         self.back: list[set[int]] = [set() for _ in self.right]
         sides = [([unit.begin for unit in side], [unit.end for unit in side]) for side in (self.left, self.right)]

@@ -29,7 +29,7 @@ from mt.pipeline.variants import (
 )
 from mt.text import negation, protect, repetition, schedules, symbols
 from mt.text.alignment import UnitLinks, find_words
-from mt.text.inflection import NounNumber
+from mt.text.inflection import NounNumber, with_usual_cases
 from mt.text.terms import NOUN_AFTER, TermMatch, find_translation, is_beside_noun, missing_terms
 
 MIN_BEAMS = 8
@@ -111,9 +111,8 @@ async def translate_directly(
         return None
     complete = _with_all_terms(wanted, await restore(decoded, context), context.target)
     least = _LEAST_OF_SOURCE * repetition.text_width(text)
-    if not complete or _is_damaged(complete[0].text, text, least, displaced, context):
-        return None
-    return decoded, complete
+    is_damaged = not complete or _is_damaged(complete[0].text, text, least, wanted, displaced, context)
+    return None if is_damaged else (decoded, complete)
 
 
 async def _word_alone(term: str, translation: str, context: SentenceContext) -> str:
@@ -201,29 +200,34 @@ async def search_with_terms(
         wrong = any(apart == anywhere for apart, anywhere in places)
     complete = () if wrong else _with_all_terms(wanted, await restore(again, context), language)
     source, least = decoded.variant.stripped.text, _LEAST_OF_FREE * repetition.text_width(text)
-    is_damaged = not complete or _is_damaged(complete[0].text, source, least, banned, context)
+    is_damaged = not complete or _is_damaged(complete[0].text, source, least, wanted, banned, context)
     return wanted, links, () if is_damaged else complete
 
 
 def _is_damaged(
-    text: str, source: str, least: float, displaced: Mapping[str, Sequence[str]], context: SentenceContext
+    text: str,
+    source: str,
+    least: float,
+    wanted: Sequence[TermMatch],
+    displaced: Mapping[str, Sequence[str]],
+    context: SentenceContext,
 ) -> bool:
-    """Return whether a search with terms lost a part of its sentence, or wrote a banned word.
+    """Return whether a search with terms lost a part of its sentence, wrote a banned word, or copied a term.
 
-    A part is the end, a negation, a unit, a day or a date. A model that does not know a term may end the
-    sentence before or after it. `least` is the least width of a complete text.
+    A part is the end, a negation, a unit, a day or a date. `least` is the least width of a complete text.
     """
-    languages = context.source, context.target
-    words = re.findall(r"\w+", text)
-    pairs = (sorted((word, ban), key=len) for word in words for ban in chain.from_iterable(displaced.values()))
+    languages, words = (context.source, context.target), re.findall(r"\w+", text.casefold())
+    terms = ((source[one.begin : one.end].casefold(), (one.translation or "").casefold()) for one in wanted)
+    copies = (term for term, new in terms if term.isalpha() and term not in new)
+    pairs = (sorted((word, ban.casefold()), key=len) for ban in chain(copies, *displaced.values()) for word in words)
     return (
-        (text[-1:].isalnum() and not source[-1:].isalnum())
+        (text[-1:].isalnum() and not source[-1:].isalnum())  # ended at a term that the model does not know
         or repetition.text_width(text) < least
         or len(_SENTENCE_END.findall(text)) > len(_SENTENCE_END.findall(source))
         or schedules.lost_days(source, text, languages)
         or negation.is_lost(source, text, languages)
         or bool(symbols.lost_symbols(source, text))
-        or any(0 < len(long) - len(short) <= _MOST_CUT and long.startswith(short) for short, long in pairs)
+        or any(len(long) - len(short) <= _MOST_CUT and long.startswith(short) for short, long in pairs)
     )
 
 
@@ -287,20 +291,20 @@ def _constrained_request(
 def _with_all_terms(
     wanted: Sequence[TermMatch], alternatives: Iterable[Alternative], language: str
 ) -> tuple[Alternative, ...]:
-    """Return the alternatives that contain all terms in `wanted`, with small letters at the beginning as required."""
-    small = {match.translation for match in wanted if match.translation and match.translation[0].islower()}
+    """Return the alternatives that contain all terms in `wanted`, in their usual cases and letter case."""
+    terms = {match.translation for match in wanted if match.translation}
     return tuple(
-        replace(alternative, text=_with_small_letters(alternative.text, small))
+        replace(alternative, text=_in_usual_forms(alternative.text, terms, language))
         for alternative in alternatives
         if not missing_terms(wanted, alternative.text, language)
     )
 
 
-def _with_small_letters(text: str, terms: Iterable[str]) -> str:
-    """Return a text with a small letter for each capital one with which a term begins within a sentence."""
+def _in_usual_forms(text: str, terms: Iterable[str], language: str) -> str:
+    """Return a text with terms in their usual cases, and within a sentence with their small first letters."""
     for term in terms:
         text = re.sub(rf"(?<=\w[ \u00a0]){re.escape(term[0].upper() + term[1:])}\b", term, text)
-    return text
+    return with_usual_cases(terms, text, language)
 
 
 async def _unit_links(decoded: DecodedVariant, context: SentenceContext) -> UnitLinks:

@@ -1,7 +1,7 @@
 """Generation of inflected forms of words from the regular endings of each language, without a dictionary."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -23,12 +23,8 @@ class NounNumber(Enum):
     ANY = "any"
 
 
-_ADJECTIVAL = {"de": ("e", "em", "en", "er", "es")}
-"""Endings of adjectives, by language. In a term such as "grüner Tee", the adjective may have any of them."""
-
-_ENDS_IN_VOWEL = {"cs", "it", "pl", "ru", "sk", "uk"}
-"""Languages in which an ending may replace the last vowel of a word."""
-
+_ADJECTIVAL = {"de": ("e", "em", "en", "er", "es")}  # endings of adjectives, any of which one in a term may have
+_ENDS_IN_VOWEL = {"cs", "it", "pl", "ru", "sk", "uk"}  # languages in which an ending may replace the last vowel
 _VOWELS = frozenset("aeiouyáéíóúýěůąęаеёиоуыэюяіїє")
 _PARTS = re.compile(r" (?:(?:à|aux?|da|de|des|di|do|du|en|para|por|pour|sur)\b|d['’]).*")
 _WITHOUT_UMLAUT = str.maketrans("äöüÄÖÜ", "aouAOU")
@@ -86,6 +82,19 @@ def inflected_forms(term: str, language: str, number: NounNumber = NounNumber.AN
         return [plural] if number is NounNumber.PLURAL else [term, plural][: 1 if number is NounNumber.SINGULAR else 2]
     heads = list(dict.fromkeys(" ".join([*words, ""]) for words in _agreeing(before, language)))
     return list(dict.fromkeys(head + form for head in heads for form in _word_forms(last, language, number)))
+
+
+def with_usual_cases(nouns: Iterable[str], text: str, language: str) -> str:
+    """Return a text in a language without the genitives and datives of German nouns that no word before asks for."""
+    before_genitive, before_dative = read_tables("inflection.toml")["other_cases"].values()
+    for noun in filter(str.isalpha, nouns) if primary_language(language) == "de" else ():
+        one, *others = inflected_forms(noun, "de", NounNumber.SINGULAR)
+        many = inflected_forms(noun, "de", NounNumber.PLURAL)
+        for form in [other for other in others if other.endswith("s") and other not in many]:
+            text = re.sub(rf"({before_genitive}){form}(?!\w)", rf"\1{one}", text)
+        if f"{many[0]}n" in many:
+            text = re.sub(rf"({before_dative}){many[0]}n(?!\w)", rf"\1{many[0]}", text)
+    return text
 
 
 def number_of_form(form: str, language: str) -> NounNumber:

@@ -260,12 +260,15 @@ def has_names(text: str, language: str) -> bool:
 
 
 def lost_days(source: str, translation: str, languages: tuple[str, str]) -> bool:
-    """Return whether a translation lacks a day, or the month of a date, of its source."""
+    """Return whether a translation lacks a day, such as `today`, or the month of a date, of its source."""
     language, target = map(primary_language, languages)
     if not {language, target} <= _DAYS.keys():
         return False
-    return bool(_names("days", language, source) - _names("days", target, translation)) or bool(
-        lost_dates(source, translation, languages)
+    near = zip(*(_TABLES["near_days"][one].split() for one in (language, target)), strict=True)
+    return (
+        any(re.search(rf"\b{day}\b", source) and new not in translation.lower() for day, new in near)
+        or bool(_names("days", language, source) - _names("days", target, translation))
+        or bool(lost_dates(source, translation, languages))
     )
 
 

@@ -287,6 +287,12 @@ def test_translations(starter: Translator, direction: str, text: str, expected: 
         ("I live in New York.", {"New York": "Neu-York"}, r"Ich wohne in Neu-York\."),
         ("Dear Mr Brown, thank you.", {"Mr Brown": "Herr Braun"}, r"Sehr geehrter Herr Braun, danke\."),
         ("The Red Cross helps.", {"Red Cross": "Rotkreuz"}, r"Der Rotkreuz hilft\."),
+        # No genitive or dative that nothing asks for, and no lost day
+        ("The folder is empty.", {"folder": "Verzeichnis"}, r"\w+ Verzeichnis ist leer\."),
+        ("The folders are empty.", {"folder": "Verzeichnis"}, r"Die Verzeichnisse sind leer\."),
+        ("Customers must pay.", {"customer": "Abnehmer"}, r"Abnehmer müssen .*"),
+        ("We help our customers.", {"customer": "Abnehmer"}, r"Wir helfen unseren Abnehmern\."),
+        ("Please pay the invoice today.", {"invoice": "Faktura"}, r".*Faktura heute\."),
     ],
 )
 def test_terms(starter: Translator, text: str, glossary: dict[str, str], expected: str) -> None:
@@ -294,6 +300,21 @@ def test_terms(starter: Translator, text: str, glossary: dict[str, str], expecte
     assert re.fullmatch(expected, translation.text), translation.text
     free = starter.translate(text, source="en", target="de").confidence
     assert free is None or translation.confidence is None or translation.confidence < free + 0.15
+
+
+@pytest.mark.parametrize(
+    ("direction", "text", "glossary", "expected"),
+    [
+        ("de-en", "Der Ordner ist leer.", {"Ordner": "directory"}, r"The directory is empty\."),
+        ("en-fr", "The ticket is closed.", {"ticket": "demande"}, r"L[ea] demande est fermée?\."),
+    ],
+)
+def test_terms_have_no_second_translation(
+    starter: Translator, direction: str, text: str, glossary: dict[str, str], expected: str
+) -> None:
+    source, target = direction.split("-")
+    translation = starter.translate(text, source=source, target=target, glossary=glossary)
+    assert re.fullmatch(expected, translation.text), translation.text
 
 
 @pytest.mark.parametrize(

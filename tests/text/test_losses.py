@@ -149,6 +149,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en de", "sun-sat is", ""),
     ],
     "days": [
+        ("en de", "⟨Pay today.⟩", "Zahlen Sie."),
+        ("en fr", "Pay today.", "Payez aujourd'hui."),
+        ("de en", "Der Morgen ist schön.", "The day is fine."),
         ("en de", "⟨on Monday⟩", "am Dienstag"),
         ("en de", "on Monday", "am Montag"),
         ("en it", "on Monday", ""),

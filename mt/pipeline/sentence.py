@@ -54,10 +54,8 @@ _STEM = 3  # letters that two forms of a word share
 _MOST_REPAIRS = 2  # second searches for lost symbols: the first may lose another one
 PART_TOKENS = 24  # at most, in a part of a sentence with a doubtful translation
 _LABEL_HANDICAP = 0.06  # difference of scores by which a label with a small first letter must be better
-LEAST_CLAUSES, CLAUSE_TOKENS = 5, 12
-"""Least number of the clauses or items of a list, and the most tokens of them, on average."""
-LEAST_COMPLETE, LEAST_COMPLETE_LIST = 0.55, 0.7
-"""Least completeness (mt.text.repetition) of a translation without omitted words, and of one of a list."""
+LEAST_CLAUSES, CLAUSE_TOKENS = 5, 12  # of the clauses or items of a list: the least number, the most on average
+LEAST_COMPLETE, LEAST_COMPLETE_LIST = 0.55, 0.7  # completeness of a translation without omitted words, and of a list's
 LEAST_GAIN = 0.05  # of completeness by which a translation in parts must be better
 LEAST_TOKENS = 8  # sources of fewer are not checked for omitted words: models rarely omit any; the check takes time
 _STRUCK = re.compile(r"~~(?=\S)([^~\n]{1,100})(?<=\S)~~")

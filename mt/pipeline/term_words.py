@@ -10,8 +10,7 @@ from mt.text.terms import LEAST_NOUN, TermMatch, find_translation, missing_terms
 
 MIN_WEIGHT = 0.1  # of attention from a target word to a term; words with less do not translate the term
 SURE_WEIGHT = 0.7  # at which a word always translates a term, even if another word has a higher weight
-MIN_SHARE = 0.2
-"""Minimum attention weight from a compound to each of the source words that it translates. No other word has twice."""
+MIN_SHARE = 0.2  # of attention from a compound to each source word that it translates; no other word has twice
 
 _MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
 CAPITALIZED_NOUNS = frozenset({"de", "lb"})

@@ -32,13 +32,9 @@ from mt.text.alignment import UnitLinks, find_words
 from mt.text.inflection import NounNumber, with_usual_cases
 from mt.text.terms import NOUN_AFTER, TermMatch, find_translation, is_beside_noun, missing_terms
 
-MIN_BEAMS = 8
-"""Minimum number of beams of a constrained search. They are divided among hypotheses with 0, 1, 2, ... terms. This and
-MANY_TERMS_BEAMS are the only two, because only the compiled kernels decode several beam sizes in one batch."""
-
-MANY_TERMS_BEAMS = 16
-"""Minimum number of beams of a constrained search for more than two terms. With 8 beams, more searches fail."""
-
+# Least numbers of beams of a constrained search, which are divided among hypotheses with 0, 1, 2, ... terms. They are
+# the only two, because only the compiled kernels decode several beam sizes in one batch.
+MIN_BEAMS, MANY_TERMS_BEAMS = 8, 16  # the other for more than two terms: with 8 beams, more searches fail
 THRESHOLD = 1.5  # difference of log-probabilities at which a search drops hypotheses; about 3.5 remain
 MAX_TERMS = 12  # that a search must write; the other terms are substituted afterwards
 MAX_TERM_CHARACTERS = 300  # of all terms that a search must write: its tables grow with the square of it

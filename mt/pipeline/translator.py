@@ -35,8 +35,7 @@ from mt.text.terms import Terms
 PUBLIC_NAMES = tuple("description device directions dtype load options stream translate translate_many".split())
 """Attributes of a Translator for users of Python. The others serve the command line and the service."""
 
-CHUNK_TEXTS = 2048
-"""Number of texts of a stream that are submitted together, sorted by length."""
+CHUNK_TEXTS = 2048  # texts of a stream that are submitted together, sorted by length
 _KEPT_DIRECTIONS = 1000  # spellings of directions whose languages are known without a search
 
 

@@ -15,12 +15,8 @@ class Formality(StrEnum):
     MORE = "more"  # Sie, vous
 
 
-FORMALITY_CHOICES = ("default", "less", "more", "prefer_less", "prefer_more")
-"""Names of formalities in requests, as in DeepL's API."""
-
-
-FORMALITY_LANGUAGES = ("de", "fr")
-"""Languages whose words of formal and informal address are known."""
+FORMALITY_CHOICES = ("default", "less", "more", "prefer_less", "prefer_more")  # in requests, as in DeepL's API
+FORMALITY_LANGUAGES = ("de", "fr")  # those whose words of formal and informal address are known
 
 _ENGLISH_ADDRESS = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b", re.IGNORECASE)
 

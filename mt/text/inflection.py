@@ -9,9 +9,7 @@ from typing import Any
 from mt.languages import primary_language
 from mt.text.word_tables import read_tables
 
-LONGEST_INFLECTED = 60
-"""Maximum number of characters of a term that is inflected. A longer term is a phrase and would have 300 forms."""
-
+LONGEST_INFLECTED = 60  # characters of a term; a longer one is a phrase and would have 300 forms
 _SPACE = re.compile(r"\s+")
 
 

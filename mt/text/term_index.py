@@ -12,8 +12,7 @@ from mt.text.normalise import normalise_text
 
 TOKEN = re.compile(rf"[{WIDE}]|[^\W_{WIDE}]+|[^\w\s]|_")
 SEPARATOR = "\0"  # a character that no term contains
-EQUAL_MARKS = dict(zip("’‘ʼ′‐‑“”„″", "''''--\"\"\"\"", strict=True))
-"""Punctuation marks that are equal to another in the search for terms."""
+EQUAL_MARKS = dict(zip("’‘ʼ′‐‑“”„″", "''''--\"\"\"\"", strict=True))  # marks that are equal in the search for terms
 
 
 @dataclass(frozen=True, slots=True)

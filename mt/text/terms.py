@@ -28,11 +28,8 @@ _SPACES = re.compile(r"\s{2,}|[^\S ]")  # white space other than a single space
 _CHARACTER = re.compile(r"\s+|\S")
 _WIDE = re.compile(rf"(?!\s)[{WIDE}]")
 _PRIVATE = 0xF0000  # first code point of a private-use plane of Unicode
-_QUIET = frozenset("\"'„“”«»‹›‘’([{¿¡-–—*_ ")
-"""Characters that may precede the first word of a sentence."""
-
-_JOINS = frozenset("-_@/'’‐‑")
-"""Characters that join the words around them into one."""
+_QUIET = frozenset("\"'„“”«»‹›‘’([{¿¡-–—*_ ")  # characters that may precede the first word of a sentence
+_JOINS = frozenset("-_@/'’‐‑")  # characters that join the words around them into one
 
 
 @dataclass(frozen=True, slots=True)

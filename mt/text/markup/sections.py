@@ -8,8 +8,7 @@ from mt.text.markup.tokens import Token, TokenKind, html_tokens
 
 _SECTION = re.compile(r"(<!\[CDATA\[)(.*)(\]\]>)", re.DOTALL)
 _HTML_WITHIN = re.compile(r"</?[A-Za-z]|&(?:[A-Za-z]+|#\d+|#[xX][0-9A-Fa-f]+);")
-_VERBATIM = CODE | {"listing", "script", "source", "style"}
-"""Local names of XML elements whose CDATA sections are code."""
+_VERBATIM = CODE | {"listing", "script", "source", "style"}  # XML elements whose CDATA sections are code
 
 
 def read_section(number: int, elements: ElementIndex) -> tuple[str, str, str] | None:

@@ -64,11 +64,8 @@ def _units_of_target(text: str, cuts: Collection[int]) -> list[TextUnit]:
     return units
 
 
-MAX_RUN = 50
-"""Maximum number of punctuation characters beside a word that are examined for one mark, for linear time."""
-
-MAX_PAIRS = 400
-"""Maximum number of pairs of units in one link. In a link of more units, only some of the pairs are aligned."""
+MAX_RUN = 50  # punctuation characters beside a word that are examined for one mark, for linear time
+MAX_PAIRS = 400  # pairs of units in one link; in a link of more units, only some of the pairs are aligned
 
 
 def punctuation_kind(character: str) -> str:

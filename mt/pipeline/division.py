@@ -9,7 +9,7 @@ from mt.text import names, titles
 from mt.text.alignment import Range
 from mt.text.members import NUMERAL, translate_numeral
 from mt.text.phrases import MOST_CHARACTERS
-from mt.text.quotations import whole_quotation
+from mt.text.quotations import speech_parts, whole_quotation
 from mt.text.schedules import has_names
 from mt.text.segment import TextPart
 from mt.text.symbols import ONE_UNIT
@@ -31,7 +31,7 @@ _PRODUCT = re.compile(  # Washing machine WM-700, 8 kg, and Platform 9 and Speed
 
 
 def divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> list[TextPart]:
-    """Return the parts of a quotation, a greeting, and `Weight: 4.5 kg`, otherwise [].
+    """Return the parts of a quotation, direct speech, a greeting, and `Weight: 4.5 kg`, otherwise [].
 
     The label is a phrase, a given name, or a number as in `Fig. 1: Map` and `Q1: Why?`. A greeting, such as `Dear
     {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma, but not before a German address.
@@ -39,6 +39,8 @@ def divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range
     if quoted := whole_quotation(sentence):
         sign = TextPart("'" if sentence[0] == "'" else '"', kept=True)
         return [sign, TextPart(quoted, kept=False), sign]
+    if speech := [] if kept else speech_parts(sentence, (context.source, context.target)):
+        return [TextPart(*part) for part in speech]
     for mark in ": ", ", ":
         label, _, rest = sentence.partition(mark)
         if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):

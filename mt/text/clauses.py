@@ -8,27 +8,12 @@ from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.word_tables import read_tables
 
-AFTER_CLAUSE = re.compile(  # no full stop after a short word, which may be an abbreviation or an ordinal number
-    r"""(?:(?<=[,;:!?…،؛؟।–—])|(?<=\w{4}\.)|(?<=\.{3}))["'”’»)\]]*\s+|(?<=[，、；：。！？])["'”’」』）]*(?=\S)"""
+AFTER_CLAUSE, _MARK, SENTENCE_END, _OPEN_LINE, _BEFORE_NOUN, _ITEM = (
+    re.compile(pattern) for pattern in read_tables("patterns.toml")["clauses"].values()
 )
-_MARK = re.compile(r"[,;:!?….،؛؟।–—，、；：。！？](?!\Z)")  # a fast test: one is before each end of a clause
-
-SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 LIST_SIGN = r"(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]"
 BULLET = re.compile(rf"\s*{LIST_SIGN}")
-_OPEN_LINE = re.compile(  # within a sentence, or a headline
-    r"(?i)(?:[,;&/+–-]|(?<!\w)(?:an?|and|are|at|by|for|from|in|is|my|of|on|or|our|the|their|to|was|with|your|aux?|dans|de"
-    r"|des|du|en|est|et|la|les?|ou|par|pour|sur|une?|à))\s*\Z"
-)
-_LONGEST_ITEM, _LONGEST_GREETING = (
-    50,
-    3,
-)  # characters of a line that is an item of a list, and words of `Dear Ms Smith,`
-_ITEM = re.compile(r"\s*[a-zß-ÿœ\d]")
-_BEFORE_NOUN = re.compile(  # words before a noun of their sentence in German: articles, adjectives, prepositions, verbs
-    "(?:als|am|auf|aus|bei|bin|bis|das|dass|durch|ein|für|hab|hat|im|ist|kein|mein|mit|nach|ohne|sein|sind|um|und|vom|von"
-    r"|vor|wird|zu|zum|zur|.*e[mnrs]?)\Z"
-)
+_LONGEST_ITEM, _LONGEST_GREETING = 50, 3  # characters of a line of a list, and words of `Dear Ms Smith,`
 
 
 @cache

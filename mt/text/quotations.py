@@ -12,18 +12,14 @@ _OPENING = frozenset("\"„“«'")
 _QUOTES, _SINGLE_QUOTES = frozenset('"“”„«»'), frozenset("'‘‚‹")
 _MARKS_BESIDE = "".join(sorted(_QUOTES | _SINGLE_QUOTES)) + "’"
 _QUOTATIONS = [*map(re.compile, _TABLES["quotations"].values())]
-_NESTED = re.compile(r"""([^"„“«»]*(["„«])[^"„“«»]+)["„“«]([^"„“”«»]+)["“”»]\s?([.!?]?)""")
-_SPEECH = re.compile(r"""["„“«»]\s?[^"„“”«»]+(?:[,!?…]\s?["“”«»],?|["“”«»],)\s+(?=[a-zß-ÿ])""")
-_WRITTEN_SPEECH, _INTERRUPTED, _LITERAL_CONTEXT, _VALUE_CONTEXT, _NAMED, _DEFINED = (
-    re.compile(_TABLES["quotation"][name])
-    for name in ("written_speech", "interrupted", "literal_context", "value_context", "named", "defined")
-)
+_WHOLE, _LITERAL_CONTEXT, _NAMED, _DEFINED, _VALUE_CONTEXT, *_OF_SPEECH = map(re.compile, _TABLES["quotation"].values())
+_NESTED, _SPEECH, _WRITTEN_SPEECH, _INTERRUPTED, _TAGGED, _SUBJECT = _OF_SPEECH
+_SPEECH_LANGUAGES, _VERBS, _PRONOUNS = _TABLES["speech"].values()
 _ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
 _MOST_WORDS = 2  # quotations of a sentence that are no list of values
 _STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
-_WHOLE = re.compile(_TABLES["quotation"]["whole"])
 
 
 def has_double_quotes(text: str) -> bool:
@@ -118,6 +114,26 @@ def write_quotations(translation: str, words: Mapping[str, str]) -> str:
     return translation
 
 
+def speech_parts(source: str, languages: tuple[str, str]) -> list[tuple[str, bool]]:
+    """Return the parts (text, whether it stays) of `"Come in," she said.`, or of a question behind a colon, else []."""
+    columns = [primary_language(language) for language in languages]
+    match = _TAGGED.fullmatch(source) if has_double_quotes(source) and {*columns} <= {*_SPEECH_LANGUAGES} else None
+    if not match or match["label"]:
+        return [(match["label"], False), (' "', True), (match["question"], False), ('"', True)] if match else []
+    here, there = map(_SPEECH_LANGUAGES.index, columns)
+    first, _, second = match["tag"].replace("-t-", "-").replace("-", " ").partition(" ")
+    verb = next((row[there] for row in _VERBS if row[here] in (first, second)), "")
+    pronoun = next((row[there] for row in _PRONOUNS if row[here] in (first, second)), "")
+    if not verb or not (pronoun or (first in (row[here] for row in _VERBS) and _SUBJECT.match(second))):
+        return []
+    said = f"{verb}-t-{pronoun}" if verb[-1] in "ae" else f"{verb}-{pronoun}"
+    said = {"de": f"{verb} {pronoun}", "en": f"{pronoun} {verb}"}.get(columns[1], said)
+    tag = [(said, True)] if pronoun else [(f"{verb} ", True), (second, False)]
+    tag += [(" ", True), (match["more"], False)] if match["more"] else []
+    words = match["words"] + (match["mark"] or ".")  # a sentence, which models know
+    return [('"', True), (words, False), ('", ', True), *tag, (".", True)]
+
+
 def close_nested_quotation(source: str, translation: str) -> str:
     """Write single marks in a quotation, and close it: `"I say 'yes'."` for `"I say "yes".`."""
     nested = _NESTED.fullmatch(translation) if has_double_quotes(source) else None
@@ -136,7 +152,7 @@ def write_speech_marks(source: str, translation: str, language: str) -> str:
     begin, mark, closing, rest = written.groups()
     if not rest[:1].islower():
         return translation
-    language = primary_language(language)
+    mark, language = mark.strip(".,"), primary_language(language)
     if language == "de":
         return f"{begin}{mark}{closing}, {rest}"
     comma = "," if not mark else ""

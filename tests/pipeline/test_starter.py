@@ -144,6 +144,15 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ),
         ("en-de", "Hello XX_NAME_XX, welcome back!", "Hallo XX_NAME_XX, .*"),
         ("en-fr", "Home | About | Contact", r"Accueil \| À propos \| Contact"),
+        # direct speech, whose words the model copies or breaks, and a question behind a colon
+        ("en-de", '"Come in," she said.', "„Komm herein“, sagte sie[.]"),
+        ("en-de", "“Where is my book?” asked the old man.", "„Wo ist mein Buch[?]“, fragte der alte Mann[.]"),
+        ("en-fr", '"Sit down," said the teacher.', "« Asseyez-vous », dit l'instituteur[.]"),
+        ("en-fr", '"I love you," he whispered.', "« Je t'aime », murmura-t-il[.]"),
+        ("de-en", "„Komm herein“, sagte sie und schloss die Tür.", '"Come in," she said and closed the door[.]'),
+        ("fr-en", "« Où es-tu ? », demanda-t-elle.", r'"Where are you\?" she asked[.]'),
+        ("de-en", "Sie fragte: „Kommst du morgen?“", r'She asked: "Are you coming tomorrow\?"'),
+        ("de-en", '"Lass mich in Ruhe!" sagte sie ärgerlich.', ".*, she said .*|.*she said .*"),  # no subject
         # lines and elements side by side, of which the model writes some
         ("en-fr", "Bread<br>milk<br>cheese", "Pain<br>lait<br>fromage"),
         ("fr-en", "<b>pain</b> <b>lait</b> <b>fromage</b>", "<b>bread</b> <b>milk</b> <b>cheese</b>"),

@@ -108,6 +108,11 @@ class DocumentTranslator:
         await self._threads.run(job.caller, len(segments), lambda: opened.characters)  # 8 ms for 100,000 segments
         return opened
 
+    async def open_again(self, job: Job, opened: OpenedDocument) -> OpenedDocument:
+        """Parse a file again for the languages of a job."""
+        options = opened.options
+        return await self.open(job, opened.name, opened.content, options.columns, options.encoding)
+
     async def translated(
         self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts
     ) -> DocumentTranslation:

@@ -118,6 +118,8 @@ class TranslationService:
         """
         async with deadline_at(job.deadline):
             prepared = await self.prepare(job)
+            if job.source is None and job.format is not Format.TEXT:
+                return await self._translate_detected(prepared, job)
             answers = iter(
                 await self.translate_parts(
                     [(part, text.route) for text in prepared if text.route for part in text.parts], job
@@ -135,6 +137,18 @@ class TranslationService:
                 return [text.answer(group, next(written, ()) if text.route else ()) for text, group in pairs]
 
             return await self.threads.run(job.caller, effort, answered)
+
+    async def _translate_detected(self, prepared: Sequence[PreparedText], job: Job) -> list[Answer]:
+        """Return the answers for marked-up texts. What divides a line depends on the language: they are read again."""
+        numbers: dict[str, list[int]] = {}
+        for number, text in enumerate(prepared):
+            if text.route:
+                numbers.setdefault(text.source, []).append(number)
+        answers = {number: text.answer(()) for number, text in enumerate(prepared) if not text.route}
+        jobs = [replace(job, texts=tuple(job.texts[n] for n in of), source=source) for source, of in numbers.items()]
+        for of, group in zip(numbers.values(), await gather_or_raise(list(map(self.translate, jobs))), strict=True):
+            answers |= zip(of, group, strict=True)
+        return [replace(answers[number], detected=text.detected) for number, text in enumerate(prepared)]
 
     async def stream(self, job: Job) -> AsyncIterator[StreamedSentence | list[Answer]]:
         """Yield the sentences of each text, in order, as soon as they are translated, and finally all answers.
@@ -197,6 +211,8 @@ class TranslationService:
                     f"Source and target language are equal: {describe(whole.source)}",
                     accepted="another target, or the language of the file as the source if it was not recognised",
                 )
+            if job.source is None:  # what divides a line depends on the language
+                opened = await self.documents.open_again(replace(job, source=whole.source), opened)
 
             async def translate(texts: Sequence[SourceText]) -> list[Answer]:
                 async with deadline_at(time.monotonic() + self._part_seconds):

@@ -90,6 +90,18 @@ def test_detected_language_that_is_not_served(text: str, language: str, format: 
         run(over(models).translate_document("a.txt", b"ecco il cane" if language == "it" else b"der Hund", asked))
 
 
+def test_markup_is_read_by_the_rules_of_the_detected_language() -> None:
+    """A line in lower case ends a text, or goes on, depending on its words."""
+    html, seen = "<p>the dog<br>the cat</p>", []
+    for source in ("en", None):
+        models = WordModels()
+        asked = job("<p>", html, source=source, format=Format.HTML)
+        assert texts_of(translated(models, asked)) == ["<p>", "<p>THE DOG<br>THE CAT</p>"]
+        run(over(models).translate_document("a.html", html.encode(), asked))
+        seen.append([[text.text for text in call.texts] for call in models.calls])
+    assert seen == [[["the dog", "the cat"], ["the dog", "the cat"]]] * 2
+
+
 def test_in_doubt_a_language_that_can_be_translated_is_taken() -> None:
     class Unsure(Guesses):
         def detect(self, text: str) -> list[tuple[str, float]]:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import PurePath
 from typing import Any, TypeVar, cast
@@ -23,9 +23,12 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from service.errors import InvalidRequest, accepted_value, shorten, well_formed
+from service.fair_semaphore import FairSemaphore
 from service.http.fields import FLAGS
+from service.logs import current_record
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
+Content = TypeVar("Content")
 Parsed = TypeVar("Parsed")
 FormItems = list[tuple[str, str | UploadFile]]
 Fields = dict[str, Any]
@@ -57,8 +60,8 @@ class BodyReader:
         self._kinds = kinds or (JSON, *FORMS)
 
     async def __call__(self, request: Request) -> BaseModel:
-        fields, is_long = await read_fields(request), len(body_of(request)) >= CHUNK
-        return await asyncio.to_thread(parse_body, self.model, fields) if is_long else parse_body(self.model, fields)
+        fields = await read_fields(request)
+        return await _parsed(request, partial(parse_body, self.model), fields, len(body_of(request)) >= CHUNK)
 
     def document(self, operation: dict[str, Any], method: str) -> None:
         """Add the body to an operation of the OpenAPI document; for GET, add its fields as parameters."""
@@ -141,8 +144,9 @@ async def _parse_fields(request: Request) -> Fields:
     body = body_of(request)
     is_empty = not body  # DeepL's SDK sends a Content-Type with an empty body
     if not is_empty and (kind == JSON or kind.endswith("+json")):
-        return await _parsed(_json_object, body)
-    query = _joined(await _parsed(_pairs, request.scope["state"]["query"], FORM_CHUNK))
+        return await _parsed(request, _json_object, body, len(body) >= CHUNK)
+    query = request.scope["state"]["query"]
+    query = _joined(await _parsed(request, _pairs, query, len(query) >= FORM_CHUNK))
     if is_empty:
         return query
     if kind == MULTIPART:
@@ -151,13 +155,15 @@ async def _parse_fields(request: Request) -> Fields:
         raise InvalidRequest.listing(f"{NOT_AN_OBJECT}, or a form")
     if body[:CHUNK].lstrip()[:1] == b"{":  # `curl -d` without a header
         raise InvalidRequest.listing(f"the body is JSON, but its Content-Type is {kind}; send {JSON}")
-    return query | _nested(_joined(await _parsed(_pairs, body, FORM_CHUNK)))
+    return query | _nested(_joined(await _parsed(request, _pairs, body, len(body) >= FORM_CHUNK)))
 
 
-async def _parsed(
-    parse: Callable[[bytes | bytearray], Parsed], content: bytes | bytearray, chunk: int = CHUNK
-) -> Parsed:
-    return parse(content) if len(content) < chunk else await asyncio.to_thread(parse, content)
+async def _parsed(request: Request, parse: Callable[[Content], Parsed], content: Content, is_long: bool) -> Parsed:
+    """Return `parse(content)`. A thread does long work; callers take turns."""
+    if not is_long:
+        return parse(content)
+    turns: FairSemaphore = request.scope["state"]["parsing"]
+    return await turns.run(current_record().caller, lambda: asyncio.to_thread(parse, content))
 
 
 async def read_form(request: Request) -> FormItems:

@@ -166,6 +166,7 @@ class RequestGateMiddleware:
         self._memory = RequestMemory()
         self._hosts = frozenset(settings.accepted_hosts)
         self._starts, self._probe_starts = FairSemaphore(1), FairSemaphore(1)
+        self._parsing = FairSemaphore(2)  # long bodies that threads parse at a time, one of each caller
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -191,7 +192,11 @@ class RequestGateMiddleware:
             await starts.acquire(address)
             asyncio.get_running_loop().call_soon(starts.release, address)
             query = scope["query_string"]
-            scope["state"] |= {"body": body, "query": query}  # not a copy of the body, which would take long
+            scope["state"] |= {
+                "body": body,
+                "query": query,
+                "parsing": self._parsing,
+            }  # not a copy of the body, which would take long
             inner["query_string"] = query if len(query) < FORM_CHUNK else b""  # FastAPI parses it on the event loop
             with ExitStack() as work:
                 if path not in UNCOUNTED and not path.startswith("/web/"):

@@ -1,7 +1,6 @@
 """POST /translate_file, by LibreTranslate's contract, and GET /download_file, which downloads the translated file."""
 
-import asyncio
-from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import PurePath
 from typing import Annotated
 from urllib.parse import quote
@@ -57,24 +56,26 @@ async def translate_file(
         raise InvalidRequest.listing(*problems)
     job = await job_without_texts(body, body.target, caller, services)
     content, columns = uploaded_content(body.file), tuple(body.columns)
-    turn = translations.documents.turns.held(caller.id, len(content))
-    async with AsyncExitStack() as work:
-        await while_connected(request, work.enter_async_context(turn))
-        opening = translations.documents.open(job, name, content, columns, body.encoding)
-        opened = await while_connected(request, opening)
-        await work.enter_async_context(services.access.charged(caller, opened.characters))
-        translated = await while_connected(request, translations.translate_opened(opened, job))
-        stored = await documents.put(translated_name(name, body.target), translated.content, caller.id)
-        tmx = None
-        if body.tmx:
-            units = await asyncio.to_thread(tmx_content, translated, job.target)
-            tmx = await documents.put(f"{PurePath(name).stem}_{body.target}.tmx", units, caller.id)
-    return TranslatedFile(
-        translatedFileUrl=file_url(request, stored),
-        tmxUrl=tmx and file_url(request, tmx),
-        sentences=translated.translated if body.quality else None,
-        doubtful=translated.doubtful if body.quality else None,
-    )
+
+    async def work() -> TranslatedFile:
+        async with translations.documents.turns.held(caller.id, len(content)):
+            opened = await translations.documents.open(job, name, content, columns, body.encoding)
+            async with services.access.charged(caller, opened.characters):
+                translated = await translations.translate_opened(opened, job)
+                stored = await documents.put(translated_name(name, body.target), translated.content, caller.id)
+                tmx = None
+                if body.tmx:
+                    write = partial(tmx_content, translated, job.target)
+                    units = await translations.threads.run(caller.id, opened.characters, write)
+                    tmx = await documents.put(f"{PurePath(name).stem}_{body.target}.tmx", units, caller.id)
+        return TranslatedFile(
+            translatedFileUrl=file_url(request, stored),
+            tmxUrl=tmx and file_url(request, tmx),
+            sentences=translated.translated if body.quality else None,
+            doubtful=translated.doubtful if body.quality else None,
+        )
+
+    return await while_connected(request, work())
 
 
 def tmx_content(translated: DocumentTranslation, target: str) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import PurePath
 from typing import Annotated
@@ -92,11 +93,14 @@ async def store_file(
     """
     memories, (name, direction) = services.memories, wanted
     languages = direction.source, direction.target
-    async with memories.uploads.held(owner) if len(file[1]) > SMALL_FILE else nullcontext():
-        reading = services.parsers.run(owner, read_units, *file, *languages, memories.limits.units)
-        pairs = await while_connected(request, reading)
-        units, skipped = await asyncio.to_thread(take_units, pairs)
-        return await memories.put(owner, name, direction, units), skipped
+
+    async def work() -> tuple[Memory, int]:
+        async with memories.uploads.held(owner) if len(file[1]) > SMALL_FILE else nullcontext():
+            pairs = await services.parsers.run(owner, read_units, *file, *languages, memories.limits.units)
+            units, skipped = await services.translations.threads.run(owner, len(file[1]), partial(take_units, pairs))
+            return await memories.put(owner, name, direction, units), skipped
+
+    return await while_connected(request, work())
 
 
 @router.get("")

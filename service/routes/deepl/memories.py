@@ -1,7 +1,7 @@
 """/v3/translation_memories: the translation memories of /memories, by DeepL's contract. PUT /memories uploads one."""
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Annotated
 
@@ -113,7 +113,8 @@ async def segments(
     memory = await services.memories.get(caller.id, memory_id)
     first = int(body.page_cursor or 0)
     units = await services.memories.page(caller.id, memory, first)
-    matching = await asyncio.to_thread(matching_units, units, body)
+    size = sum(len(unit.source) + len(unit.target) for unit in units)
+    matching = await services.translations.threads.run(caller.id, size, partial(matching_units, units, body))
     read = 1 + matching[-1][0] if len(matching) == body.page_size else len(units)
     listed = [
         MemorySegment(

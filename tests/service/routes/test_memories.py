@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
+import httpx
 import pytest
 
 from mt.data.translation_memory import read_tab_separated, write_tmx
@@ -142,6 +143,17 @@ def test_few_large_files_are_in_memory_at_a_time(native: Application) -> None:
         assert not large.done()
         native.do(lambda: list(map(uploads.release, callers)))
         assert large.result()["units"] == 1
+
+
+def test_an_upload_that_waits_ends_with_its_client(native: Application) -> None:
+    uploads, callers = native.services.memories.uploads, [f"caller {number}" for number in range(UPLOADS)]
+    for caller in callers:
+        native.wait(uploads.acquire(caller))
+    file = {"file": ("large.tsv", "One\tEins\n" + "\t\n" * SMALL_FILE)}
+    with pytest.raises(httpx.ReadTimeout):
+        native.client.put("/memories", data={"source": "en", "target": "de"}, files=file, timeout=0.5)
+    native.until(lambda: not native.services.fleet.gate.active)
+    native.do(lambda: list(map(uploads.release, callers)))
 
 
 def test_an_answer_states_its_match(native: Application, memory: str) -> None:

@@ -152,7 +152,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(NESTED.find, language="en"), 400, ["ab "]),
     (partial(CASED.find, language="en", any_case=True), 1000, ["aaaaaaaaaaaaaaA. "]),
     (protect.find_spans, 20_000, ["http://a⋯]", "<ref>", *UNITS[:13]]),
-    (protect.find_spans, 8000, ["`a <b>`", "①", "① ", "½", *UNITS[13:]]),
+    (protect.find_spans, 8000, ["`a <b>`", "①", "① ", "½", "<b ⋯a⋯=1>", *UNITS[13:]]),
     (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a ", "⋯{a⋯⋯}", "{a}", "{a}.", "{a}€1"]),
     (PLACEHOLDER.fullmatch, 5000, ["{a}⋯ ", "x⋯x{a}⋯ ", "{a⋯}", "%s⋯ ", "a%", "$t(⋯"]),
     (

@@ -291,7 +291,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     ends = {normalised.original_range(0, end)[1] if end else 0 for end in accumulate(map(len, sentences[:-1]))}
     if not paragraph.isascii() or " :" in paragraph or " ;" in paragraph:
         ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if _ends_at(paragraph, match, language)}
-    ends |= {label.end()} if (label := _LABEL.match(paragraph)) else set()
+    ends |= {label.end() for label in _LABEL.finditer(paragraph)}  # and pictures
     if _EMPHASIS_SIGNS & {*paragraph[:1]} and (mark := _MARKED.match(paragraph)):
         ends |= {mark.end()} if begins_sentence(paragraph, mark.end(), language) else set()
     return [paragraph[begin:end] for begin, end in pairwise([0, *sorted(ends), len(paragraph)])]

@@ -140,6 +140,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("fr", "⟨Salut 👋⟩ ⟨comment ça va ?⟩\n⟨Dommage :/⟩ ⟨à demain⟩\n⟨J'adore 😍 cette chanson⟩"),
         ("de", "⟨~~Das ist falsch~~⟩ ⟨Das ist richtig.⟩\n⟨**Die neuen** Hunde⟩\n⟨*Neu* Das Haus⟩"),
         ("en", "⟨Run `./install.sh`.⟩ ⟨Use `a. B` and `!Ref X` in ../a.txt or .\\a.exe.⟩ ⟨/etc is it`s.⟩ ⟨I`m it.⟩"),
+        ("en", "⟨See ![A dog](a.png) here.⟩\n⟨![A](b)⟩⟨![C](d)⟩ ⟨![E](f) is it⟩\n⟨![A](b)⟩ ⟨So⟩\n⟨No![1]⟩ ⟨It is.⟩"),
         ("en", "⟨WARNING:⟩ ⟨Do not open it.⟩\n⟨⚠️ VERY IMPORTANT NOTE:⟩ ⟨Read it.⟩ ⟨NOTE: no⟩"),
         ("fr", "⟨ATTENTION :⟩ ⟨la porte est ouverte.⟩"),
         ("en", "⟨USA: the best.⟩ ⟨WARNING: STOP!⟩ ⟨NATO says: no.⟩ ⟨At 12: go.⟩ ⟨NEWS:now⟩"),

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from math import inf
 from time import monotonic
 
@@ -21,7 +22,6 @@ from mt.text.alignment import Range, shift, split_ranges, with_marks
 from mt.text.clock import is_english_time
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
-from mt.text.markup.inline import split_whitespace
 from mt.text.markup.strings import MESSAGE, inner_range, split_marked_text
 from mt.text.messages import whole_sentences
 from mt.text.normalise import NormalisedText, narrow, remove_invisible
@@ -299,16 +299,16 @@ class TextPlanner(SentenceTranslator):
                     yield from self._split(sentence, fixed, list_language)
 
     def _at_mark(self, part: TextPart, kept: Sequence[Range]) -> Iterator[tuple[TextPart, Sequence[Range]]]:
-        """Yield a part, or the marked sentence without a full stop and the sentence into which it is divided."""
-        end = part.marked[0][1] if part.marked[0][0] == 0 else 0
-        is_sentence = " " in part.text[:end] and part.text[end - 1].isalnum()
-        if not (is_sentence and segment.begins_sentence(part.text, end, self.context.source)):
-            yield part, kept
-            return
-        texts = part.text[:end], *split_whitespace(part.text[end:])[:2]
-        divided = (split_ranges(ranges, texts) for ranges in (kept, part.marked))
-        for text, ranges, marked in zip(texts, *divided, strict=True):
-            yield TextPart(text, text.isspace(), marked=marked), ranges
+        """Yield a part, or those of a marked sentence without a full stop before another, or of marked labels."""
+        text, end = part.text, part.marked[0][1] if part.marked[0][0] == 0 else 0
+        cuts = [begin for begin, end in part.marked if text[begin].isupper() and ":" in text[end - 1 : end + 2]]
+        if " " in text[:end] and text[end - 1].isalnum() and segment.begins_sentence(text, end, self.context.source):
+            cuts = [0, end]
+        cuts = [*cuts, len(text)] if cuts[:1] == [0] else [0, len(text)]
+        parts = [one for begin, end in pairwise(cuts) for one in segment.split_margins(text[begin:end])]
+        divided = (split_ranges(ranges, [one.text for one in parts]) for ranges in (kept, part.marked))
+        for one, ranges, marked in zip(parts, *divided, strict=True):
+            yield replace(one, marked=marked), ranges
 
     def _split(self, part: TextPart, kept: Sequence[Range], list_language: str) -> Iterator[TextPart | None]:
         """Yield the list marker and the outer marks of emphasis of a part, if any, and the rest of the part.

@@ -450,6 +450,8 @@ def test_a_plain_sentence_costs_few_function_calls(starter: Translator) -> None:
         ("de-en", "Der Hund mag die **Katze** nicht.", "The dog doesn't like the **cat**."),  # no label
         ("en-de", "**Hello** Anna!", "**Hallo** Anna!"),
         ("en-de", "**bread** **milk** **cheese**", "**Brot** **Milch** **Käse**"),  # not Brot-Käse
+        ("en-fr", "**Price:** 5 € **Colour:** red", "**Prix :** 5 € **Couleur :** rouge"),
+        ("en-de", "**First name**: Anna **City**: Berlin", "**Vorname**: Anna **Stadt**: Berlin"),
         ("de-en", "**Das ist falsch** Das ist richtig.", "**That's wrong** That's right."),
         ("en-de", "**Hello** %{name}", "**Hallo** %{name}"),
         (

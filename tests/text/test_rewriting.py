@@ -110,7 +110,9 @@ ROWS: dict[str, list[tuple[str, str]]] = {
         ("en", "Lets you go, id not found, well, were, shell"),
         ("de", "Wie ⟨gehts→geht es⟩, hier ⟨gibts→gibt es⟩ und er ⟨habs→habe es⟩"),
         ("fr", "⟨Cest→C'est⟩ vrai, ⟨jai→j'ai⟩ faim, ⟨tas→t'as⟩ pas, un tas de, ⟨jsuis→je suis⟩ là, le jai va, Jai est"),
-        ("fr", "le chien dont je parle"),
+        ("fr", "le chien dont je parle, ⟨pk→pourquoi⟩ toi"),
+        ("en", "⟨Pls→Please⟩ come, ⟨thx→thanks⟩ and I ⟨dunno,→don't know,⟩ I ⟨gotta→have to⟩ go, I've gotta go"),
+        ("en", "what do ⟨u→you⟩ mean, how ⟨r u?→are you?⟩ The u-boat, the U.S. and vitamin U, a u in"),
     ],
     "numbers and times": [
         ("en de", "1⟨ →\u00a0⟩234⟨ →\u00a0⟩567 dogs, 5⟨ →\u00a0⟩300 €"),

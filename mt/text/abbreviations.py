@@ -15,11 +15,9 @@ from mt.text.word_tables import filled, read_tables
 _LONGEST = 16  # characters of an abbreviation and the spaces after it
 _TABLES = read_tables("patterns.toml")
 _SPACE = _TABLES["beside_abbreviations"]["space"]
-_NO_NAME = "|".join(  # J'ai vu M. Dupont, but not Richard M. Stallman and taille M.
-    (*(rf"(?<=\b[a-zà-ÿ]{{{n}}} )(?<!taille )" for n in range(1, 13)), "(?<=Bonjour )", "(?<=Cher )", "(?<=Merci )")
-)
-_PARTS = {**_TABLES["beside_abbreviations"], "no_name": _NO_NAME}
-_PLACES = {place: filled(pattern, _PARTS) for place, pattern in _TABLES["abbreviation_places"].items()}
+_PLACES = {
+    place: filled(pattern, _TABLES["beside_abbreviations"]) for place, pattern in _TABLES["abbreviation_places"].items()
+}
 _PREPOSITIONS = ("before_word", "before_long_word", "before_name")
 _DOUBTFUL = ("before_code", "before_date", "before_french_date", "in_reference")
 _PREDICATE, _NEW_SENTENCE, _WORD = map(re.compile, _TABLES["abbreviations"].values())
@@ -87,7 +85,11 @@ class _Abbreviations:
                 word = self.words[key[0].lower() + key[1:]]
                 word = word[0].upper() + word[1:]
             begins = _NEW_SENTENCE if key.lower() in self.prepositions else _AFTER_NOUN
-            is_last = not rest.strip(" \"'”“»") or (key in self.stops and rest[1:2].isupper()) or begins.match(rest, 1)
+            is_last = (
+                not rest.strip(" \"'”“»")
+                or (key in self.stops and rest[1:3].istitle() and not rest[2:3].isdigit())
+                or begins.match(rest, 1)
+            )
             if key[-1] == "." != word[-1] and is_last and (rest[1:] or ends_sentence(text)):
                 word += "."
             yield *match.span(), word

@@ -48,8 +48,8 @@ def lower_capitals(
 
     Known acronyms, words without a vowel, words of mixed case such as `kWh`, protected spans, and the ranges `kept`
     keep their case. The result for a sentence of one or two short words is None, because the words may be codes, unless
-    they have four letters or more and the model knows them in lower or title case, as in `EXIT`. `pieces` is the number
-    of pieces of a word that the model knows, or 0. Of `london` and `London`, the word of fewer pieces is written.
+    the model knows them in lower or title case, as `EXIT`, and better than in capitals, as `THE DOG`. `pieces` is the
+    number of pieces of a word that it knows, or 0. Of `london` and `London`, the word of fewer pieces is written.
     """
     if _has_lower_word(sentence):
         return None
@@ -59,10 +59,14 @@ def lower_capitals(
     capitals = [word for word in plain if _in_capitals(word)]
     if not capitals or len(capitals) < len([word for word in plain if not is_mixed_case(word)]):
         return None
-    is_long = len(plain) >= _LEAST_WORDS and max(map(len, plain)) > _LEAST_LONG
-    is_long = is_long or max(map(len, plain)) >= _LONG_WORD
+    is_long = max(map(len, plain)) > (_LEAST_LONG if len(plain) >= _LEAST_WORDS else _LONG_WORD - 1)
     least = _LEAST_LONG if len(plain) <= _LEAST_WORDS else 0  # THE DOG IS BIG
-    if not is_long and not all(len(w) > least and (pieces(w.lower()) or pieces(w.title())) for w in plain):
+
+    def is_known(word: str) -> bool:  # unlike FBI in THE FBI
+        fewest = min(filter(None, (pieces(word.lower()), pieces(word.title()))), default=0)
+        return fewest > 0 and (len(word) > least or (len(words) > 1 and (fewest == 1 or fewest < pieces(word))))
+
+    if not is_long and not all(map(is_known, plain)):
         return None
     fixed = {word for word in long if _is_code(word) or is_mixed_case(word)}
     lowered = _lower_words(sentence, words, language, fixed, pieces=pieces)

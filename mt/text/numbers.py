@@ -43,7 +43,7 @@ _TABLES = read_tables("numbers.toml")
 _MONTHS = {language: names.split() for language, names in read_tables("schedules.toml")["months"].items()}
 SCALE_WORDS = {language: words.split() for language, words in _TABLES["scales"].items()}
 _SCALE = re.compile(rf"(?<!\d)({NUMBER})[ \u00a0-]([^\W\d_]*[Ii]ll[^\W\d_]+)")
-_LENGTH = re.compile(r"(?<![\w.,:])(\d{1,3}) ?h ?(\d\d?) ?m(?:in)?\b(?!/)")  # 2 h 15 min
+_LENGTH = re.compile(r"(?<![\w.,:])(\d{1,3}) ?h ?(\d\d?) ?m(?:in)?\b(?!/)(?: ?(\d\d?) ?s(?:ec)?\b)?")  # 2 h 15 min
 _BELOW_TWO = re.compile(r"[01](?:[.,]\d{1,2})?")  # French has plurals from 2 on
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
@@ -124,12 +124,15 @@ def _grouped(number: re.Match[str]) -> str:
 
 
 def _with_length(language: str) -> _Reading:
-    """Return the reading of `2 h 15 min` as hours and minutes in words of a language."""
-    hour, end, link, minute = _TABLES["lengths"][language].split()
+    """Return the reading of `2 h 15 min` as hours, minutes and seconds in words of a language."""
+    hour, end, link, *units = _TABLES["lengths"][language].split()
 
     def written(length: re.Match[str]) -> str:
-        parts = ((length[1], hour), (length[2].lstrip("0") or "0", minute))
-        return f" {link} ".join(f"{number} {unit}{end * (number != '1')}" for number, unit in parts)
+        parts = [
+            (one.lstrip("0") or "0", unit) for one, unit in zip(length.groups(), (hour, *units), strict=True) if one
+        ]
+        words = [f"{number} {unit}{end * (number != '1')}" for number, unit in parts]
+        return f" {link} ".join([", ".join(words[:-1]), words[-1]])
 
     return _Reading(_LENGTH, written)
 

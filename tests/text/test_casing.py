@@ -31,13 +31,15 @@ def test_capitals_are_lowered(language: str, sentence: str, expected: str | None
 
 def test_words_in_capitals_get_the_form_that_the_model_knows_best() -> None:
     pieces = dict.fromkeys(("exit", "open", "on", "Haus", "it", "is", "London", "groß", "Fußweg", "auf"), 1)
-    pieces |= {"london": 3, "gross": 2, "mr": 2, "Mr": 2}
+    pieces |= {"london": 3, "gross": 2, "mr": 2, "Mr": 2, "the": 1, "dog": 2, "DOG": 3, "fbi": 2, "FBI": 2}
     assert lower_capitals("IT IS ON", "en", pieces=lambda word: pieces.get(word, 0)) == "It is on"
     for text, expected in (
         ("EXIT", "Exit"),
         ("HAUS", "Haus"),
         ("OPEN EXIT!", "Open exit!"),
         ("IKEA", None),
+        ("THE DOG", "The dog"),
+        ("THE FBI", None),
         ("ON", None),
         ("IT IS ON IN LONDON", "It is on in London"),
         ("IS MR. AND MRS. JONES IT", "Is Mr. and Mrs. Jones it"),

@@ -132,6 +132,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
     "phrases": [
         ("fr", "7:15 Uhr", "à 7 h 15⟨ heures→⟩, 3 heures"),
         ("fr", "2:15:30, 0:05", "de ⟨2 h →⟩2:15:30, ⟨0 h →⟩0:05, 1 h 2:15"),
+        ("fr", "from 7:00 to 12:00", "de ⟨7h00→7 h 00⟩ à ⟨12:00→12 h 00⟩"),
+        ("fr", "9 a.m. to 6 p.m., ratio 3:20", "de 9 h 00 à ⟨18:00→18 h 00⟩, 5h00x"),
+        ("fr", "9:00–17:00", "9:00–17:00"),
         ("fr", "11:45 Uhr, 9–18 Uhr", "11⟨ à 45 heures→ h 45⟩, 9 à 18 heures"),
         ("de", "at 5", "um 17 o'clock"),
         ("de", "Il est 9:20", "⟨Er→Es⟩ ist 9:20."),

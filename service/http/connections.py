@@ -124,7 +124,7 @@ class Connection(HttpToolsProtocol):
         self._refusal: ServiceError | None = None  # error of the request that is being parsed
         self._disconnection = Disconnection()
         self._client_timer: asyncio.TimerHandle | None = None  # for the next check whether the client has left
-        self._client_closed = self._client_asked = False  # its own end; with the status 100 whether it has left
+        self._client_closed = False  # its own end
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -343,7 +343,8 @@ class Connection(HttpToolsProtocol):
         """Close the connection if the client has left, otherwise check again after a pause.
 
         A client that has closed only its own end looks like one that has left. The latter resets the connection when
-        it receives bytes: the status 100, which clients ignore. HTTP/1.0 has no such status; its clients count as left.
+        it receives bytes: the status 100, or a comment between events, which clients ignore. HTTP/1.0 has neither; its
+        clients count as left.
         """
         self._client_timer = None
         if self.transport.is_closing() or self.cycle.response_complete:
@@ -352,13 +353,14 @@ class Connection(HttpToolsProtocol):
         if client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self.abort()
             return
-        if not self._client_asked and (self._client_closed or has_closed_its_end(client)):
-            self._client_asked = True
+        if self._client_closed or has_closed_its_end(client):
             if self.scope["http_version"] == "1.0":
                 self.abort()
                 return
             if self._running is not None and not self._running.response_started:
                 self.transport.write(CONTINUE)
+            elif self._running is not None and not self._running.response_complete:
+                self.transport.write(self._running.scope["state"].get("comment", b""))
         self._client_timer = self.loop.call_later(seconds, self._check_client, min(2 * seconds, LAST_CHECK_SECONDS))
 
     def _wait_for_head(self) -> None:

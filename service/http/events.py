@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 from service.http.admission import while_connected
 
 EVENT_STREAM = "text/event-stream"
+COMMENT = b"3\r\n:\n\n\r\n"  # which clients ignore: a chunk of HTTP with a line of events that begins with a colon
 EVENT_SCHEMA: dict[str, Any] = {  # schema of an event in the OpenAPI document
     "type": "object",
     "properties": {
@@ -31,6 +32,7 @@ class EventStream(StreamingResponse):
         self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["comment"] = COMMENT
         async with aclosing(self._events):
             await while_connected(Request(scope, receive), self.stream_response(send))
 

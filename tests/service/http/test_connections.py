@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from service.errors import HEAD_BYTES, NotFound, ServiceError
 from service.http.admission import RequestGate
 from service.http.connections import MAX_PIPELINED, NO_LINGER, Connection, Connections
+from service.http.events import EventStream
 from service.http.middleware import install_middleware
 from service.http.parts import answer_in_parts
 from service.http.problems import install_error_handlers
@@ -79,6 +80,19 @@ class Service(AppThread):
                 raise NotFound("deleted meanwhile")
 
             return StreamingResponse(parts())
+
+        @app.post("/events")
+        async def events(request: Request) -> EventStream:
+            async def events() -> AsyncGenerator[bytes, None]:
+                try:
+                    await asyncio.sleep(60)
+                    yield b""
+                except asyncio.CancelledError:
+                    self.cancelled += 1
+                    raise
+
+            self.begun += 1
+            return EventStream(b"event: a\n\n", events())
 
         @app.post("/wait")
         async def wait(request: Request, turns: int) -> str:
@@ -382,6 +396,21 @@ def test_a_client_that_closes_both_ends_is_noticed(
         time.sleep(0.05)
     if resets:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+    connection.close()
+    service.until(lambda: service.cancelled > cancelled)
+    assert service.cancelled == cancelled + 1
+
+
+@pytest.mark.parametrize("path", [b"wait?turns=5000", b"events"])
+def test_a_client_that_closes_first_its_own_end_is_noticed(service: Service, path: bytes) -> None:
+    begun, cancelled = service.begun, service.cancelled
+    connection = service.connect()
+    connection.sendall(POST.replace(b"echo", path) + b"Content-Length: 0\r\n\r\n")
+    service.until(lambda: service.begun > begun)
+    connection.shutdown(socket.SHUT_WR)
+    connection.settimeout(0.5)
+    while receive(connection):  # a connection whose bytes are not read is reset when it is closed
+        pass
     connection.close()
     service.until(lambda: service.cancelled > cancelled)
     assert service.cancelled == cancelled + 1

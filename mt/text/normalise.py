@@ -83,7 +83,7 @@ _LETTER_FORMS = [range(*block) for block in _SETS["letter_forms"]]
 # Tags of the decompositions that `_plain_letters` applies. <super>, <sub>, <circle> and <fraction> carry meaning
 _LETTER_TAGS = frozenset({"<font>", "<wide>", "<narrow>", "<compat>", "<isolated>", "<initial>", "<medial>", "<final>"})
 _DOUBLE_QUOTES = '"“”„‟«»'
-_LONG_DASHES = "—―⸺"
+_LONG_DASHES, _TIGHT_DASH = "—―⸺", re.compile(r"(?<=[^\W\d_])—(?=[^\W\d_])")
 
 
 class NormalisedText(NamedTuple):
@@ -160,6 +160,8 @@ class Normaliser:
         self._replaced = re.compile(f"[{replaced}]") if replaced else None
         basic = "".join(_character_ranges(form for form in self._replacements if ord(form) < 0x10000))
         # `re` searches for characters above U+FFFF slowly if they are many ranges.
+        self._spaces_dashes = knows is not None and knows("—") and knows("–")  # others are replaced
+        basic += "—" * self._spaces_dashes
         self._doubtful = re.compile(f"[»{SPACES}{_REMOVED_BASIC}{basic}\U0001d100-\U0001d7ff\U000e0000-\U000e01ef]")
 
     def of_language(self, language: str) -> "Normaliser":
@@ -197,6 +199,7 @@ class Normaliser:
             draft = draft.replace(_HYPHEN_AT_END, _joint)
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         draft = draft.replace(_NO_CENTS, lambda match: "")
+        draft = draft.replace(_TIGHT_DASH, lambda match: " – ") if self._spaces_dashes else draft
         draft = draft.replace(_TYPED_QUOTES, lambda match: f'"{match[match.lastindex or 0]}"')
         if "‘" in self._replacements:
             quotes = _SINGLE_QUOTES.finditer(draft.text)

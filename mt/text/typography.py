@@ -5,9 +5,11 @@ Models read and write ordinary spaces in place of no-break spaces and line break
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import cycle
 
 from mt.languages import primary_language
+from mt.text.clauses import may_lower
 from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, REFERENCE
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
@@ -43,7 +45,7 @@ _TIGHT_SEMICOLON = re.compile(r"(?<![&#\w])([^\W\d_]+);(?= )")
 _TIGHT_GUILLEMET, _SPACED_DASH, _DIVIDED_COMPOUND, _HYPHEN_AT_CODE, _SPACED_GERMAN_QUOTE, *_PATTERNS = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["spacing"].values()
 )
-_FINAL_SEMICOLON, _DOUBLED_NOUN, _DASH_AT_WORD = _PATTERNS
+_FINAL_SEMICOLON, _DOUBLED_NOUN, _DASH_AT_WORD, _CAPITAL_WITHIN = _PATTERNS
 
 
 def space_copied_slashes(source: str, translation: str) -> str:
@@ -152,6 +154,9 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _DIVIDED_COMPOUND.sub(r"\1-", _HYPHEN_AT_CODE.sub(" ", translation))
     if _SPACED_DASH.search(source) and not _DASH_AT_WORD.search(source):
         translation = _DASH_AT_WORD.sub(" – ", translation)
+    has_sign = any(sign in source for sign in ("–", "—", ";", " - "))
+    if has_sign and not _CAPITAL_WITHIN.search(source):
+        translation = _CAPITAL_WITHIN.sub(partial(_lower_within, language=language), translation)
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
     translation = write_speech_marks(source, close_nested_quotation(source, translation), language)
@@ -173,6 +178,10 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     if source[-1:] in ",:" and source[-2:-1].isalnum() and translation[-1:] not in ";!?":
         return _with_final_pause(source, translation, language)
     return _with_final_mark(source, _end_of(source), translation, language)
+
+
+def _lower_within(word: re.Match[str], language: str) -> str:
+    return word[0].lower() if may_lower(word[0], language) else word[0]
 
 
 def _with_final_pause(source: str, translation: str, language: str) -> str:

@@ -144,6 +144,10 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ),
         ("en-de", "Hello XX_NAME_XX, welcome back!", "Hallo XX_NAME_XX, .*"),
         ("en-fr", "Home | About | Contact", r"Accueil \| À propos \| Contact"),
+        # dashes without spaces, which models read as parts of words, and what follows a dash
+        ("en-de", "My dog—a big one—is black.", "Mein Hund – ein großer – ist schwarz[.]"),
+        ("en-fr", "We have everything you need—bread, milk and cheese.", ".* du pain, .*"),
+        ("en-de", "My brother – he lives in Berlin – comes tomorrow.", "Mein Bruder – er wohnt in Berlin – .*"),
         # direct speech, whose words the model copies or breaks, and a question behind a colon
         ("en-de", '"Come in," she said.', "„Komm herein“, sagte sie[.]"),
         ("en-de", "“Where is my book?” asked the old man.", "„Wo ist mein Buch[?]“, fragte der alte Mann[.]"),

@@ -10,7 +10,7 @@ from mt.text.alignment import Range, is_wide, ranges_between, with_edits
 from mt.text.clauses import may_lower
 from mt.text.names import is_given_name
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
-from mt.text.titles import POLITE, titled_names
+from mt.text.titles import OFFICE, POLITE, titled_names
 from mt.text.word_tables import read_tables, read_words
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -93,7 +93,11 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
         return f"n{sentence[1:]}"
     if primary_language(language) not in _TITLED or _has_lower_word(sentence) or _INITIAL.search(sentence):
         return None
-    words = [] if any(titled_names(sentence, language)) else _free_words(sentence, language, kept)
+    words = (
+        []
+        if OFFICE.search(sentence) or any(titled_names(sentence, language))
+        else _free_words(sentence, language, kept)
+    )
     long = [word[0] for word in words if len(word[0]) > _LEAST_LONG]
     if len(words) < _LEAST_TITLE:
         if len(words) < _LEAST_WORDS or "." in sentence:

@@ -34,12 +34,17 @@ _TITLE_OF_DEGREE = re.compile(r"\b(?:M[rs]s?\.?|Monsieur|Madame|M\.|Mme) (?=(?:D
 POLITE = re.compile(r"(?:Sie|Ihnen|Ihre?[mnrs]?)\b")  # the German address, or she, they, her and their
 _LETTER = re.compile(r"\ADear (?=M(?:r|s|rs)\b)")
 _BESIDE = 200  # number of characters beside a title that are examined
+OFFICE = re.compile(_PATTERNS["office"])  # before a name
 _WIFE = re.compile(rf"(?i:(?:{'|'.join(_WORDS['of_wives'])})(?:e?r?e[mnrs]?)?|die|de[rnms]|zur)")
 
 
 def lost_titled_names(source: str, translation: str, language: str) -> list[Range]:
-    """Return the ranges of the names after titles in a source that its translation lacks; `Präsident` is no name."""
-    return [
+    """Return the ranges of the names after titles in a source that its translation lacks; `Präsident` is no name.
+
+    Degrees, and offices before names that are also other words, are titles here.
+    """
+    named = (match for match in OFFICE.finditer(source) if not re.search(rf"\b{match['name']}\b", translation))
+    return [match.span("name") for match in named] + [
         match.span("name")
         for match in titled_names(source, language)
         if match["name"] not in translation and not _ROLE.match(match["name"])

@@ -100,6 +100,9 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("", "⟨75011 Paris⟩, 10000 Euro, 12345 Dateien, 2024 Berlin, x-10827 Berlin, 10827 Berlin-Mitte", ""),
     ],
     "titled names": [
+        ("en de", "Dr. Brown and Prof. ⟨White⟩", "Dr. Brown und Prof. Weiß"),
+        ("en fr", "Judge ⟨Black⟩ saw my aunt ⟨May⟩ in May.", "Le juge noir a vu ma tante en mai."),
+        ("en de", "Judge Orders Release, the doctor was Young", "Richter"),
         ("en", "Dear Mr ⟨Smith⟩,", "Sehr geehrte Frau,"),
         ("en", "Dear Mr Smith,", "Lieber Smith,"),
         ("en", "Mr President, thank you.", "Herr Vorsitzender, danke."),

@@ -12,6 +12,7 @@ AFTER_CLAUSE, _MARK, SENTENCE_END, _OPEN_LINE, _BEFORE_NOUN, _ITEM = (
     re.compile(pattern) for pattern in read_tables("patterns.toml")["clauses"].values()
 )
 LIST_SIGN = r"(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]"
+_FIRST_WORD = re.compile(r"\s*([^\W\d_]+)")
 BULLET = re.compile(rf"\s*{LIST_SIGN}")
 _LONGEST_ITEM, _LONGEST_GREETING = 50, 3  # characters of a line of a list, and words of `Dear Ms Smith,`
 
@@ -47,6 +48,18 @@ def may_lower(word: str, language: str) -> bool:
     return word.lower() in " ".join(_words(language)[:3]).split()
 
 
+def begins_clause(text: str, language: str) -> bool:
+    """Return whether a text begins with a conjunction, as in `if you come`."""
+    word = _FIRST_WORD.match(text)
+    return word is not None and word[1].lower() in " ".join(_words(language)[:2]).split()
+
+
+def goes_on(line: str, language: str) -> bool:
+    """Return whether a line may go on with the sentence before it: after a conjunction, a preposition or a verb."""
+    word = _FIRST_WORD.match(line)
+    return begins_clause(line, language) or (word is not None and word[1] in _words(language)[3].split())
+
+
 def divides_lines(before: str, after: str, language: str) -> bool:
     """Return whether a text ends at a line break: behind a sentence or nothing, or before a bullet or a capital.
 
@@ -63,9 +76,8 @@ def divides_lines(before: str, after: str, language: str) -> bool:
         return False
     is_name = len(words) > 1 and name != "de" and all(word[0].isupper() for word in words)
     if (_ITEM.match(before) or is_name) and _ITEM.match(after):
-        begins, going_on, word = " ".join(_words(language)[:2]).split(), _words(language)[3], first[1] if first else ""
-        is_whole = going_on and {*begins, *going_on.split()}.isdisjoint((words[-1], word))
-        return bool(is_whole) and words[0] not in begins and len(before) <= _LONGEST_ITEM
+        is_whole = bool(_words(language)[3]) and not (goes_on(words[-1], language) or goes_on(after, language))
+        return is_whole and not begins_clause(before, language) and len(before) <= _LONGEST_ITEM
     if first is None or not is_capital:
         return False
     is_free = name in ("en", "fr") or not words[-1][0].islower() or (name == "de" and not _BEFORE_NOUN.match(words[-1]))

@@ -36,11 +36,11 @@ def divide_at_mark(sentence: str, context: SentenceContext, kept: Sequence[Range
     The label is a phrase, a given name, or a number as in `Fig. 1: Map` and `Q1: Why?`. A greeting, such as `Dear
     {name}, thank you.` or `Dear Sir or Madam, thank you.`, ends at a comma, but not before a German address.
     """
+    if speech := [] if kept else speech_parts(sentence, (context.source, context.target)):
+        return [TextPart(*part) for part in speech]
     if quoted := whole_quotation(sentence):
         sign = TextPart("'" if sentence[0] == "'" else '"', kept=True)
         return [sign, TextPart(quoted, kept=False), sign]
-    if speech := [] if kept else speech_parts(sentence, (context.source, context.target)):
-        return [TextPart(*part) for part in speech]
     for mark in ": ", ", ":
         label, _, rest = sentence.partition(mark)
         if not rest.strip() or (mark == ", " and not titles.is_salutation(label, rest, context.source)):

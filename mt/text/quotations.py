@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mt.languages import primary_language
 from mt.text.alignment import Range, with_edits
+from mt.text.clauses import begins_clause, goes_on
 from mt.text.word_tables import read_tables
 
 _TABLES = read_tables("patterns.toml")
@@ -121,7 +122,7 @@ def speech_parts(source: str, languages: tuple[str, str]) -> list[tuple[str, boo
     if not match or match["label"]:
         return [(match["label"], False), (' "', True), (match["question"], False), ('"', True)] if match else []
     here, there = map(_SPEECH_LANGUAGES.index, columns)
-    first, _, second = match["tag"].replace("-t-", "-").replace("-", " ").partition(" ")
+    first, _, second = (match["tag"] or match["within"]).replace("-t-", "-").replace("-", " ").partition(" ")
     verb = next((row[there] for row in _VERBS if row[here] in (first, second)), "")
     pronoun = next((row[there] for row in _PRONOUNS if row[here] in (first, second)), "")
     if not verb or not (pronoun or (first in (row[here] for row in _VERBS) and _SUBJECT.match(second))):
@@ -130,7 +131,11 @@ def speech_parts(source: str, languages: tuple[str, str]) -> list[tuple[str, boo
     said = {"de": f"{verb} {pronoun}", "en": f"{pronoun} {verb}"}.get(columns[1], said)
     tag = [(said, True)] if pronoun else [(f"{verb} ", True), (second, False)]
     tag += [(" ", True), (match["more"], False)] if match["more"] else []
-    words = match["words"] + (match["mark"] or ".")  # a sentence, which models know
+    words, rest = match["words"] or match["first"], match["rest"] or match["last"]
+    if rest:  # behind who said it, which now follows: a sentence in two parts would be two sentences
+        joint = ", " if goes_on(words.lower(), languages[0]) or begins_clause(rest, languages[0]) else " "
+        words += joint + rest.removesuffix(".")
+    words += match["mark"] or "." * (words[-1] not in "!?…")  # a sentence, which models know
     return [('"', True), (words, False), ('", ', True), *tag, (".", True)]
 
 

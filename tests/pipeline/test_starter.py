@@ -155,6 +155,17 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-fr", '"I love you," he whispered.', "« Je t'aime », murmura-t-il[.]"),
         ("de-en", "„Komm herein“, sagte sie und schloss die Tür.", '"Come in," she said and closed the door[.]'),
         ("fr-en", "« Où es-tu ? », demanda-t-elle.", r'"Where are you\?" she asked[.]'),
+        ("en-de", '"The dog," she said, "is in the house."', "„Der Hund ist im Haus“, sagte sie[.]"),
+        (
+            "en-fr",
+            '"If you come," said my mother, "I will be happy."',
+            "« Si vous venez, je serai .* », dit ma mère[.]",
+        ),
+        (
+            "fr-en",
+            "« Je suis fatiguée, dit-elle, et je veux dormir. »",
+            '"I\'m tired, and I want to sleep," she said[.]',
+        ),
         ("de-en", "Sie fragte: „Kommst du morgen?“", r'She asked: "Are you coming tomorrow\?"'),
         ("de-en", '"Lass mich in Ruhe!" sagte sie ärgerlich.', ".*, she said .*|.*she said .*"),  # no subject
         # lines and elements side by side, of which the model writes some

@@ -34,6 +34,7 @@ from mt.text.schedules import translate_line
 from mt.text.span_patterns import SIGNS_WITH_WORDS
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import TermMatch, Terms
+from mt.text.titles import translate_pair
 from mt.text.typography import join_numbers, unify_quotes, without_damage
 from mt.tokenizer import EOS, SPACE_MARK, UNK, Tokenizer
 
@@ -129,7 +130,12 @@ class SentenceContext:
         """Return the translation of a phrase of the model, or of a line of days and times; None for another text."""
         phrase = self.phrases and self.phrases.translate(text, self.source, self.target)
         languages = self.source, self.target
-        return phrase or translate_line(text, languages) or relative_time(text, languages)
+        return (
+            phrase
+            or translate_line(text, languages)
+            or relative_time(text, languages)
+            or translate_pair(text, languages)
+        )
 
     def request(self, text: str, options: SearchOptions) -> Request:
         source = self.encode(text)

@@ -96,6 +96,19 @@ def last_name(text: str, language: str) -> str:
     return word if names.is_given_name(word) else ""
 
 
+def translate_pair(text: str, languages: tuple[str, str]) -> str | None:
+    """Return the translation of a text such as `he/she` and `Mr. / Mrs.`; None for another text."""
+    if "/" not in text:
+        return None
+    places = [["en", "de", "fr"].index(one) for one in map(primary_language, languages) if one in ("en", "de", "fr")]
+    key = text.replace(" / ", "/").replace(".", "").casefold()
+    for row in (row.split(", ") for row in _TABLES["pairs"]["rows"] if len(places) == len(languages)):
+        if key == row[places[0]].replace(".", "").casefold():
+            pair = str(row[places[1]]).replace("/", " / " if " / " in text else "/")
+            return pair.upper() if text.isupper() else pair[0].upper() + pair[1:] if text[0].isupper() else pair
+    return None
+
+
 def write_degrees(phrase: str, language: str) -> str:
     """Return a salutation with the degrees of a language: `Dear Dr. Lee` for `Dear Mr Doktor Lee`."""
     number = ("de", "en", "fr").index(primary_language(language)) if _DEGREE.search(phrase) else 0

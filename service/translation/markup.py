@@ -8,7 +8,7 @@ from service.parsers.operations import PackedSegment, pack, read_markup, write_m
 from service.parsers.pool import ParserPool
 from service.parsers.process import run
 from service.translation.answers import alignment_of, text_of_rank
-from service.translation.coroutines import WorkThreads
+from service.translation.coroutines import TEXT_COST, WorkThreads
 from service.translation.jobs import Answer, Format, Job
 from service.workers.messages import SourceText
 
@@ -30,7 +30,7 @@ class MarkupTranslator:
         """Return the segments of each marked-up text of a job. Raises: InvalidDocument, ParsingLimitExceeded."""
         xml = job.format is Format.XML
         segments: list[list[SourceText]] = [[] for _ in job.texts]
-        for number, segment in await self._run(job, read_markup, job.texts, xml, job.markup_options):
+        for number, segment in await self._run(job, 1, read_markup, job.texts, xml, job.markup_options):
             segments[number].append(segment)
         return segments
 
@@ -54,17 +54,20 @@ class MarkupTranslator:
         translations = await self._threads.run(job.caller, sum(map(len, job.texts)), collect)
         versions = tuple((text, count) for count, (text, _) in zip(counts, texts, strict=True))
         xml = job.format is Format.XML
-        written = iter(await self._run(job, write_markup, versions, xml, job.markup_options, translations))
+        most = max(counts, default=1)
+        written = iter(await self._run(job, most, write_markup, versions, xml, job.markup_options, translations))
         return [list(dict.fromkeys(next(written) for _ in range(count))) for count in counts]
 
-    async def _run(self, job: Job, operation: Callable[[Unpack[Arguments]], T], *args: *Arguments) -> T:
+    async def _run(self, job: Job, times: int, operation: Callable[[Unpack[Arguments]], T], *args: *Arguments) -> T:
         """Run an operation of service/parsers/operations.py and return its result.
 
-        Depending on the length of the job's texts, it runs on the event loop, in a thread or in a process.
+        Depending on the length of the job's texts and on how many `times` each is written, it runs on the event loop,
+        in a thread or in a process.
         """
         size = sum(map(len, job.texts))
         if size > SHORT:
             return await self._parsers.run(job.caller, operation, *args)
         work = partial(run, operation.__name__, args)
-        outcome = await self._threads.run(job.caller, PARSING_COST * size, work)
+        effort = times * (PARSING_COST * size + TEXT_COST * len(job.texts))
+        outcome = await self._threads.run(job.caller, effort, work)
         return cast(T, self._parsers.result(outcome, operation.__name__))

@@ -39,7 +39,8 @@ from service.workers.messages import OnSentence, SourceText, TranslateOptions
 from service.workers.pool import WorkerPool
 from service.workers.served_models import pools_named
 
-DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters
+DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters,
+DETECTION_FACTOR = 10  # and of each of its characters as this many, if all letters differ
 KEY_COST = 20  # hashing a text takes as long as other work on this many characters
 PART_REPORTS = 200  # sentences of an answer from the cache that are taken at a time: a client may read them slowly
 TERM_CHARACTERS = 30  # average length of a glossary entry
@@ -109,7 +110,8 @@ class TranslationService:
     async def detect(self, text: str, caller: str = "") -> list[DetectedSource]:
         """Return every language with the confidence that `text` is in it, the likeliest language first."""
         detector = await self._language_detector()
-        return await self.threads.run(caller, len(text), partial(detect, text, self.routes, detector))
+        effort = DETECTION_COST + DETECTION_FACTOR * len(text)
+        return await self.threads.run(caller, effort, partial(detect, text, self.routes, detector))
 
     async def translate(self, job: Job) -> list[Answer]:
         """Return an answer for each text of the job.
@@ -237,7 +239,7 @@ class TranslationService:
         detector = None if job.source else await self._language_detector()
         effort = TEXT_COST * len(job.texts)
         if detector:
-            effort += sum(DETECTION_COST + len(text) for text in job.texts)
+            effort += sum(DETECTION_COST + DETECTION_FACTOR * len(text) for text in job.texts)
 
         def prepare_all() -> list[PreparedText]:
             return [prepare_text(job, number, parts, routes, detector) for number, parts in enumerate(segments)]

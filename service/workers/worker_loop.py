@@ -221,7 +221,8 @@ class WorkerLoop:
         sent = 0
         try:
             for sentence in task.sentences():
-                if len(sentences) - sent == PART_SENTENCES:
+                waiting = len(sentences) - sent
+                if waiting == PART_SENTENCES or (waiting and sentences[-1].attention):  # a map has many numbers
                     yield TextSentences(id, tuple(map(_without_pieces, sentences[sent:])))
                     sent = len(sentences)
                 sentences.append(sentence)

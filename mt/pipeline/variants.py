@@ -129,13 +129,8 @@ class SentenceContext:
     def known_translation(self, text: str) -> str | None:
         """Return the translation of a phrase of the model, or of a line of days and times; None for another text."""
         phrase = self.phrases and self.phrases.translate(text, self.source, self.target)
-        languages = self.source, self.target
-        return (
-            phrase
-            or translate_line(text, languages)
-            or relative_time(text, languages)
-            or translate_pair(text, languages)
-        )
+        pair = self.source, self.target
+        return phrase or translate_line(text, pair) or relative_time(text, pair) or translate_pair(text, pair)
 
     def request(self, text: str, options: SearchOptions) -> Request:
         source = self.encode(text)

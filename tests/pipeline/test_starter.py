@@ -234,7 +234,21 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "{a, plural, one {# old dog} other {# old dogs}}", ".* one {# alte.*} other {# alte.*}}"),
         ("en-fr", "I don&#39;t know.", r"Je ne sais pas\."),
         ("en-de", "A ~~red car~~", ".*~~[^~]*Auto~~"),
-        # postcodes and units
+        # pairs with a slash
+        ("en-de", "he/she", "er/sie"),
+        ("fr-en", "il/elle", "he/she"),
+        ("de-fr", "Herr/Frau", r"M\./Mme"),
+        ("en-de", "HE/SHE", "ER/SIE"),
+        ("en-de", "He/she must sign here.", "Er/sie muss .*"),
+        # names after degrees and offices
+        ("en-de", "Dr. Brown and Prof. White", r"Dr\. Brown und Prof\. White"),
+        ("en-de", "Aunt May", "Tante May"),
+        ("en-fr", "Judge Black is here.", r"Le juge Black est ici\."),
+        # addresses, postcodes and units
+        ("de-en", "Wir wohnen Am Markt 5.", r"We live .*Am Markt 5\."),
+        ("de-fr", "Unter den Linden 77, 10117 Berlin", "Unter den Linden 77, 10117 Berlin"),
+        ("de-en", "Straße des 17. Juni 135, 10623 Berlin", r"Straße des 17\. Juni 135, .*"),
+        ("en-de", "Flat 3, 12 King Street, Leeds LS1 2HL", ".* 12 King Street, Leeds LS1 2HL"),
         ("de-en", "Wir fahren nach 10827 Berlin.", ".* to 10827 Berlin.*"),
         ("de-en", "Ein Tank mit 1,8 l", ".* 1.8 l"),
         # tags at the translation of their words, which the attention of both layers finds

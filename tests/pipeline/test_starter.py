@@ -148,6 +148,9 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
         ("en-de", "My dog—a big one—is black.", "Mein Hund – ein großer – ist schwarz[.]"),
         ("en-fr", "We have everything you need—bread, milk and cheese.", ".* du pain, .*"),
         ("en-de", "My brother – he lives in Berlin – comes tomorrow.", "Mein Bruder – er wohnt in Berlin – .*"),
+        # names of emoji, which the model moved, or copied with the words beside them
+        ("en-fr", ":tada: Welcome", ":tada: Bienvenue"),
+        ("en-de", ":smile: Hello", ":smile: Hallo"),
         # direct speech, whose words the model copies or breaks, and a question behind a colon
         ("en-de", '"Come in," she said.', "„Komm herein“, sagte sie[.]"),
         ("en-de", "“Where is my book?” asked the old man.", "„Wo ist mein Buch[?]“, fragte der alte Mann[.]"),

@@ -142,6 +142,7 @@ def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> N
         ("en", "⟨Run `./install.sh`.⟩ ⟨Use `a. B` and `!Ref X` in ../a.txt or .\\a.exe.⟩ ⟨/etc is it`s.⟩ ⟨I`m it.⟩"),
         ("en", "⟨See ![A dog](a.png) here.⟩\n⟨![A](b)⟩⟨![C](d)⟩ ⟨![E](f) is it⟩\n⟨![A](b)⟩ ⟨So⟩\n⟨No![1]⟩ ⟨It is.⟩"),
         ("en", "⟨I came\nbecause I was ill.⟩\n⟨if you like it,\nyou can go⟩\n⟨Hi Anna,⟩\n⟨you can⟩\n⟨bread⟩\n⟨or tea⟩"),
+        ("en", "⟨Open the door⟩\\\n⟨and go⟩\n⟨Use C:\\x⟩"),
         ("de", "⟨Ich komme,\nweil du da bist.⟩\n⟨Wenn du müde bist,\ngeh ins Bett.⟩\n⟨Öffnungszeiten⟩\n⟨am Montag⟩"),
         ("en", "⟨WARNING:⟩ ⟨Do not open it.⟩\n⟨⚠️ VERY IMPORTANT NOTE:⟩ ⟨Read it.⟩ ⟨NOTE: no⟩"),
         ("fr", "⟨ATTENTION :⟩ ⟨la porte est ouverte.⟩"),

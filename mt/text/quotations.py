@@ -16,6 +16,7 @@ _QUOTATIONS = [*map(re.compile, _TABLES["quotations"].values())]
 _WHOLE, _LITERAL_CONTEXT, _NAMED, _DEFINED, _VALUE_CONTEXT, *_OF_SPEECH = map(re.compile, _TABLES["quotation"].values())
 _NESTED, _SPEECH, _WRITTEN_SPEECH, _INTERRUPTED, _TAGGED, _SUBJECT = _OF_SPEECH
 _SPEECH_LANGUAGES, _VERBS, _PRONOUNS = _TABLES["speech"].values()
+_FRENCH_SPEAKERS = ("-il.", "-elle.")  # of direct speech without marks: Viens ! dit-il.
 _ANSWERS = frozenset({"yes", "no", "ja", "nein", "oui", "non"})
 _LONG_QUOTATION = 20  # characters of one that is translated with its marks
 _MOST_QUOTATIONS = 20  # of a sentence, which are translated one by one
@@ -118,11 +119,13 @@ def write_quotations(translation: str, words: Mapping[str, str]) -> str:
 def speech_parts(source: str, languages: tuple[str, str]) -> list[tuple[str, bool]]:
     """Return the parts (text, whether it stays) of `"Come in," she said.`, or of a question behind a colon, else []."""
     columns = [primary_language(language) for language in languages]
-    match = _TAGGED.fullmatch(source) if has_double_quotes(source) and {*columns} <= {*_SPEECH_LANGUAGES} else None
+    may_be_speech = has_double_quotes(source) or source.endswith(_FRENCH_SPEAKERS)
+    match = _TAGGED.fullmatch(source) if may_be_speech and {*columns} <= {*_SPEECH_LANGUAGES} else None
     if not match or match["label"]:
         return [(match["label"], False), (' "', True), (match["question"], False), ('"', True)] if match else []
     here, there = map(_SPEECH_LANGUAGES.index, columns)
-    first, _, second = (match["tag"] or match["within"]).replace("-t-", "-").replace("-", " ").partition(" ")
+    said_by = match["tag"] or match["within"] or match["by"]
+    first, _, second = said_by.replace("-t-", "-").replace("-", " ").partition(" ")
     verb = next((row[there] for row in _VERBS if row[here] in (first, second)), "")
     pronoun = next((row[there] for row in _PRONOUNS if row[here] in (first, second)), "")
     if not verb or not (pronoun or (first in (row[here] for row in _VERBS) and _SUBJECT.match(second))):
@@ -131,11 +134,11 @@ def speech_parts(source: str, languages: tuple[str, str]) -> list[tuple[str, boo
     said = {"de": f"{verb} {pronoun}", "en": f"{pronoun} {verb}"}.get(columns[1], said)
     tag = [(said, True)] if pronoun else [(f"{verb} ", True), (second, False)]
     tag += [(" ", True), (match["more"], False)] if match["more"] else []
-    words, rest = match["words"] or match["first"], match["rest"] or match["last"]
+    words, rest = match["words"] or match["first"] or match["spoken"], match["rest"] or match["last"]
     if rest:  # behind who said it, which now follows: a sentence in two parts would be two sentences
         joint = ", " if goes_on(words.lower(), languages[0]) or begins_clause(rest, languages[0]) else " "
         words += joint + rest.removesuffix(".")
-    words += match["mark"] or "." * (words[-1] not in "!?…")  # a sentence, which models know
+    words += match["mark"] or match["sign"] or "." * (words[-1] not in "!?…")  # a sentence, which models know
     return [('"', True), (words, False), ('", ', True), *tag, (".", True)]
 
 
@@ -150,7 +153,7 @@ def close_nested_quotation(source: str, translation: str) -> str:
 
 def write_speech_marks(source: str, translation: str, language: str) -> str:
     """Write the comma after direct speech that begins a text. What follows is no sentence, as in `„Wo?“ Er fragte.`."""
-    speech = _SPEECH.match(source) if source[:1] in _QUOTES else None
+    speech = _SPEECH.match(source) if source[:1] in _QUOTES or source.endswith(_FRENCH_SPEAKERS) else None
     written = _WRITTEN_SPEECH.match(translation) if speech else None
     if not speech or not written:
         return translation

@@ -169,6 +169,8 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
             "« Je suis fatiguée, dit-elle, et je veux dormir. »",
             '"I\'m tired, and I want to sleep," she said[.]',
         ),
+        ("fr-en", "— Je suis fatigué, dit-elle.", '— "I\'m tired," she said[.]'),
+        ("fr-en", "– Où es-tu ? demanda-t-il.", '– "Where are you[?]" he asked[.]'),
         ("de-en", "Sie fragte: „Kommst du morgen?“", r'She asked: "Are you coming tomorrow\?"'),
         ("de-en", '"Lass mich in Ruhe!" sagte sie ärgerlich.', ".*, she said .*|.*she said .*"),  # no subject
         # lines and elements side by side, of which the model writes some

@@ -110,9 +110,13 @@ class Disconnection:
 async def while_connected(request: Request, work: Awaitable[T]) -> T:
     """Return the result of `work`. If the client disconnects, cancel `work` and wait until it has ended.
 
+    A call within `work` only awaits its own work, which is cancelled with the rest.
+
     Raises: ClientDisconnect if the client disconnected before `work` ended.
     """
     disconnection: Disconnection = request.scope["state"]["disconnection"]
+    if disconnection.call is not None:
+        return await work
     working = asyncio.current_task()
     assert working is not None
     cancelled = False

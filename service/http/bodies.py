@@ -24,8 +24,10 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from service.errors import InvalidRequest, accepted_value, shorten, well_formed
 from service.fair_semaphore import FairSemaphore
+from service.http.admission import while_connected
 from service.http.fields import FLAGS
 from service.logs import current_record
+from service.translation.coroutines import deadline_at
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
 Content = TypeVar("Content")
@@ -159,11 +161,16 @@ async def _parse_fields(request: Request) -> Fields:
 
 
 async def _parsed(request: Request, parse: Callable[[Content], Parsed], content: Content, is_long: bool) -> Parsed:
-    """Return `parse(content)`. A thread does long work; callers take turns."""
+    """Return `parse(content)`. A thread does long work; callers take turns.
+
+    Raises: DeadlineExceeded, ClientDisconnect.
+    """
     if not is_long:
         return parse(content)
     turns: FairSemaphore = request.scope["state"]["parsing"]
-    return await turns.run(current_record().caller, lambda: asyncio.to_thread(parse, content))
+    async with deadline_at(request.scope["state"]["deadline"]):
+        working = turns.run(current_record().caller, lambda: asyncio.to_thread(parse, content))
+        return await while_connected(request, working)
 
 
 async def read_form(request: Request) -> FormItems:

@@ -6,6 +6,8 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
+from service.http.admission import while_connected
+
 
 class DirectRoute(APIRoute):
     """Route whose endpoint returns a Response, and whose dependencies are coroutine functions of the request only.
@@ -15,11 +17,15 @@ class DirectRoute(APIRoute):
     """
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request. If its client disconnects, the work for it ends."""
         if scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
             return
         request = Request(scope, receive, send)
+        response = await while_connected(request, self._response(request))
+        await response(scope, receive, send)
+
+    async def _response(self, request: Request) -> Response:
         values = {str(used.name): await cast(Any, used.call)(request) for used in self.dependant.dependencies}
         response: Response = await self.endpoint(request=request, **values)
-        await response(scope, receive, send)
+        return response

@@ -193,10 +193,11 @@ class RequestGateMiddleware:
             asyncio.get_running_loop().call_soon(starts.release, address)
             query = scope["query_string"]
             scope["state"] |= {
-                "body": body,
+                "body": body,  # not a copy, which would take long
                 "query": query,
                 "parsing": self._parsing,
-            }  # not a copy of the body, which would take long
+                "deadline": time.monotonic() + self.settings.request_timeout_seconds,
+            }
             inner["query_string"] = query if len(query) < FORM_CHUNK else b""  # FastAPI parses it on the event loop
             with ExitStack() as work:
                 if path not in UNCOUNTED and not path.startswith("/web/"):

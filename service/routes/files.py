@@ -20,6 +20,7 @@ from service.routes.access import AddressAdmission, CallerDependency
 from service.routes.translate import job_without_texts
 from service.schemas import FileRequest
 from service.services import ServicesDependency
+from service.translation.coroutines import deadline_at
 from service.translation.documents import DocumentTranslation
 
 router = APIRouter(tags=["translation"])
@@ -54,10 +55,11 @@ async def translate_file(
         raise InvalidRequest("Invalid request: file format not supported", accepted=accepted)
     if problems := body.term_problems(body.source):
         raise InvalidRequest.listing(*problems)
-    job = await job_without_texts(body, body.target, caller, services)
     content, columns = uploaded_content(body.file), tuple(body.columns)
 
     async def work() -> TranslatedFile:
+        async with deadline_at(request.scope["state"]["deadline"]):  # each part of the file has one of its own
+            job = await job_without_texts(body, body.target, caller, services)
         async with translations.documents.turns.held(caller.id, len(content)):
             opened = await translations.documents.open(job, name, content, columns, body.encoding)
             async with services.access.charged(caller, opened.characters):

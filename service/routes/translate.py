@@ -1,7 +1,6 @@
 """POST /translate, by LibreTranslate's contract."""
 
 import json
-import time
 from collections.abc import AsyncGenerator
 from functools import partial
 from itertools import chain
@@ -17,7 +16,6 @@ from service.errors import InvalidRequest, NotFound, ServiceError, shorten
 from service.glossaries.entries import terms_of
 from service.glossaries.offered import OFFERED, OfferedGlossary, OfferedTerms
 from service.glossaries.store import glossary_direction
-from service.http.admission import while_connected
 from service.http.bodies import BodyReader
 from service.http.direct_route import DirectRoute
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
@@ -36,7 +34,7 @@ from service.schemas import (
 )
 from service.services import Services, ServicesDependency
 from service.settings import Settings
-from service.translation.coroutines import TEXT_COST, THREAD_CHARACTERS, gather_or_raise
+from service.translation.coroutines import TEXT_COST, THREAD_CHARACTERS, deadline_at, gather_or_raise
 from service.translation.jobs import Format, Job, StreamedSentence, free_characters
 from service.workers.messages import NO_TERMS
 
@@ -65,25 +63,27 @@ async def translate(
     translations = services.translations
     routes = translations.routes_of(body.model or "")
     names = {name: routes.resolve(name) for name in (body.target, *body.targets)}  # several may name one language
-    jobs = {target: await job_for(body, target, caller, services) for target in dict.fromkeys(names.values())}
-    if body.stream:
-        events = stream_events(body, request, services, caller, jobs[names[body.target]])
-        first = await while_connected(request, anext(events))  # an error before the first event has a status of its own
-        return EventStream(first, events)
-    async with services.access.charged(caller, characters(body) * len(jobs)) as charge:
-        working = gather_or_raise([translations.translate(job) for job in jobs.values()])
-        answers = await while_connected(request, working)
-        charge.free = sum(map(free_characters, answers))
+    deadline: float = request.scope["state"]["deadline"]
+    if body.timeout_ms is not None:
+        deadline -= max(0, services.settings.request_timeout_seconds - body.timeout_ms / 1000)
+    async with deadline_at(deadline):
+        jobs = {to: await job_for(body, to, caller, services, deadline) for to in dict.fromkeys(names.values())}
+        if body.stream:
+            events = stream_events(body, request, services, caller, jobs[names[body.target]])
+            return EventStream(await anext(events), events)  # an error before the first event has a status of its own
+        async with services.access.charged(caller, characters(body) * len(jobs)) as charge:
+            answers = await gather_or_raise([translations.translate(job) for job in jobs.values()])
 
-    def encoded() -> list[bytes]:
-        written = {target: parts_of(TargetResponse.written(body, of)) for target, of in zip(jobs, answers, strict=True)}
-        parts = list(written[names[body.target]])
-        for number, name in enumerate(dict.fromkeys(body.targets)):
-            before = b"," if number else b',"translations":{'
-            parts += [before, f"{json.dumps(name)}:".encode(), *written[names[name]], b"}"]
-        return [*parts, b"}}" if body.targets else b"}"]
+            def encoded() -> list[bytes]:
+                of = {to: parts_of(TargetResponse.written(body, its)) for to, its in zip(jobs, answers, strict=True)}
+                parts = list(of[names[body.target]])
+                for number, name in enumerate(dict.fromkeys(body.targets)):
+                    before = b"," if number else b',"translations":{'
+                    parts += [before, f"{json.dumps(name)}:".encode(), *of[names[name]], b"}"]
+                return [*parts, b"}}" if body.targets else b"}"]
 
-    parts = await translations.threads.run(caller.id, effort(body) * len(jobs), encoded)
+            parts = await translations.threads.run(caller.id, effort(body) * len(jobs), encoded)
+            charge.free = sum(map(free_characters, answers))
     return answer_in_parts(request, parts)
 
 
@@ -159,12 +159,8 @@ def merged_terms(body: TranslationFields, stored: Terms) -> Terms:
     return terms_of(glossary, body.do_not_translate)
 
 
-async def job_for(body: TranslateRequest, target: str, caller: Caller, services: Services) -> Job:
+async def job_for(body: TranslateRequest, target: str, caller: Caller, services: Services, deadline: float) -> Job:
     """Return the job for one target language of a request. Raises: the errors of `job_without_texts`."""
-    seconds = services.settings.request_timeout_seconds
-    if body.timeout_ms is not None:
-        seconds = min(seconds, body.timeout_ms / 1000)
-    deadline = time.monotonic() + seconds
     job = await job_without_texts(body, target, caller, services)
     job.texts, job.format, job.deadline = body.texts, Format(body.format), deadline
     job.split_sentences, job.beam_size, job.alternatives = body.split_sentences, body.beam_size, body.alternatives
@@ -259,7 +255,8 @@ async def stream_events(
                         charge.free = free_characters(answers)
                         event = chain(["event: done\ndata: "], TargetResponse.written(body, answers), ["}\n\n"])
                         write = partial(parts_of, event)
-                        parts = await services.translations.threads.run(caller.id, effort(body), write)
+                        async with deadline_at(job.deadline):
+                            parts = await services.translations.threads.run(caller.id, effort(body), write)
                         async for part in sent_parts(request, parts):
                             yield part
                 begun = True

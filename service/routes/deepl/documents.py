@@ -20,7 +20,10 @@ from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import Body, CommonFields
 from service.routes.deepl.translate import check_options, job_without_texts
 from service.services import ServicesDependency
+from service.translation.coroutines import deadline_at
 from service.translation.document_jobs import STATUS_SECONDS
+from service.translation.documents import OpenedDocument
+from service.translation.jobs import Job
 
 MAX_NAME = 1000  # characters of the name of a file
 
@@ -70,8 +73,13 @@ async def upload(
     """Upload a file and begin to translate it."""
     check_options(body)
     name, content = read_upload(body)
-    job = await job_without_texts(body, caller, services)
-    opened = await while_connected(request, services.translations.documents.open(job, name, content))
+
+    async def work() -> tuple[Job, OpenedDocument]:
+        async with deadline_at(request.scope["state"]["deadline"]):
+            job = await job_without_texts(body, caller, services)
+        return job, await services.translations.documents.open(job, name, content)
+
+    job, opened = await while_connected(request, work())
     async with services.access.charged(caller, opened.characters):
         id, key = await services.document_jobs.put(opened, job)
     return DocumentHandle(document_id=id, document_key=key)

@@ -16,7 +16,6 @@ from service.access.control import Caller
 from service.errors import BodyTooLarge, InvalidRequest
 from service.glossaries.offered import OFFERED
 from service.glossaries.store import glossary_direction
-from service.http.admission import while_connected
 from service.http.bodies import JSON, URLENCODED, BodyReader
 from service.http.direct_route import DirectRoute
 from service.http.fields import AsChoice, FlagField, OptionalText, Texts, Words
@@ -26,7 +25,7 @@ from service.routes.deepl.schemas import CommonFields
 from service.routes.translate import MAX_TEXTS, formality_of
 from service.services import Services, ServicesDependency
 from service.translation.answers import rounded_match
-from service.translation.coroutines import TEXT_COST
+from service.translation.coroutines import TEXT_COST, deadline_at
 from service.translation.jobs import Answer, Format, Job, free_characters
 
 router = APIRouter(tags=["DeepL"], route_class=DirectRoute)
@@ -121,17 +120,20 @@ async def translate(
     if len(body.text) > MAX_TEXTS:
         raise InvalidRequest.listing(f"there are {len(body.text)} texts; accepted: at most {MAX_TEXTS}")
     threads = services.translations.threads
-    if body.tag_handling == "xml":
-        await threads.run(caller.id, size, partial(check_xml, body.text))
-    job = await job_for(body, caller, services)
-    async with services.access.charged(caller, size) as charge:
-        answers = await while_connected(request, services.translations.translate(job))
-        charge.free = free_characters(answers)
+    deadline: float = request.scope["state"]["deadline"]
+    async with deadline_at(deadline):
+        if body.tag_handling == "xml":
+            await threads.run(caller.id, size, partial(check_xml, body.text))
+        job = await job_for(body, caller, services, deadline)
+        async with services.access.charged(caller, size) as charge:
+            answers = await services.translations.translate(job)
 
-    def encoded() -> bytes:
-        return TranslateResult(translations=translated_texts(body, answers)).model_dump_json(exclude_none=True).encode()
+            def encoded() -> bytes:
+                result = TranslateResult(translations=translated_texts(body, answers))
+                return result.model_dump_json(exclude_none=True).encode()
 
-    content = await threads.run(caller.id, size + TEXT_COST * len(body.text), encoded)
+            content = await threads.run(caller.id, size + TEXT_COST * len(body.text), encoded)
+            charge.free = free_characters(answers)
     return Response(content, media_type="application/json")
 
 
@@ -187,7 +189,7 @@ async def job_without_texts(body: CommonFields, caller: Caller, services: Servic
     )
 
 
-async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Job:
+async def job_for(body: TranslateBody, caller: Caller, services: Services, deadline: float) -> Job:
     """Return the job of a request, with its texts. Raises: the errors of `job_without_texts`."""
     begun, texts = time.monotonic(), body.text
     if body.split_sentences == "nonewlines" and not body.tag_handling:
@@ -196,7 +198,7 @@ async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Jo
     job = await job_without_texts(body, caller, services)
     job.texts, job.split_sentences = tuple(texts), body.split_sentences != "0"
     job.format, job.markup = Format(body.tag_handling or Format.TEXT), markup_options(body)
-    job.deadline, job.repeated_after = begun + services.settings.request_timeout_seconds, begun + CLIENT_SECONDS
+    job.deadline, job.repeated_after = deadline, begun + CLIENT_SECONDS
     return job
 
 

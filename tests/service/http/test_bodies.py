@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import threading
+import time
 import weakref
 from contextlib import suppress
 from io import BytesIO
@@ -14,10 +15,12 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.datastructures import UploadFile
+from starlette.requests import ClientDisconnect
 
 import service.http.bodies as bodies
-from service.errors import InvalidRequest
+from service.errors import DeadlineExceeded, InvalidRequest
 from service.fair_semaphore import FairSemaphore
+from service.http.admission import Disconnection
 from service.http.attachments import attachment
 from service.http.bodies import FORM_CHUNK, check_fields, parse_body, read_fields, read_form
 from service.logs import start_record
@@ -32,7 +35,8 @@ URLENCODED = "application/x-www-form-urlencoded"
 def request(content_type: str, body: bytes, query: bytes = b"") -> Request:
     headers = [(b"content-type", content_type.encode())]
     scope = {"type": "http", "method": "POST", "headers": headers}
-    return Request({**scope, "state": {"body": bytearray(body), "query": query, "parsing": FairSemaphore(2)}})
+    state = {"body": bytearray(body), "query": query, "parsing": FairSemaphore(2)}
+    return Request({**scope, "state": {**state, "disconnection": Disconnection(), "deadline": time.monotonic() + 60}})
 
 
 def fields(content_type: str, body: bytes, query: bytes = b"") -> dict[str, Any]:
@@ -157,6 +161,20 @@ async def test_callers_take_turns_to_have_long_bodies_parsed() -> None:
     assert not waiting.done()
     turns.release("a")
     await waiting
+
+
+async def test_a_long_body_waits_for_its_turn_until_its_client_leaves_or_its_time_is_over() -> None:
+    left, late = (request(URLENCODED, b"q=" + b"a" * FORM_CHUNK) for _ in range(2))
+    turns = late.scope["state"]["parsing"] = left.scope["state"]["parsing"]
+    late.scope["state"]["deadline"] = time.monotonic() + 0.05
+    start_record("a")
+    async with turns.held("a"):
+        reading = [asyncio.create_task(read_fields(one)) for one in (left, late)]
+        await asyncio.sleep(0)
+        left.scope["state"]["disconnection"].leave()
+        async with asyncio.timeout(5):
+            errors = await asyncio.gather(*reading, return_exceptions=True)
+    assert list(map(type, errors)) == [ClientDisconnect, DeadlineExceeded]
 
 
 async def test_a_long_form_is_parsed_in_chunks() -> None:

@@ -1,5 +1,6 @@
 """POST /translate of LibreTranslate with our extensions, /detect, /languages and streams."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -417,6 +418,52 @@ def test_a_closed_connection_cancels_the_translation(native: Application, models
     assert len(models.calls) == 1
 
 
+DEEPL = {"source_lang": "EN", "target_lang": "DE"}
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/translate", {**PAIR, "q": "cat"}),
+        ("/translate", {**PAIR, "q": "cat", "stream": True}),
+        ("/translate", {**PAIR, "q": "cat", "targets": ["de"]}),
+        ("/v2/translate", {**DEEPL, "text": ["cat"]}),
+        ("/translate_file", PAIR),
+        ("/v2/document", DEEPL),
+    ],
+)
+def test_terms_are_awaited_until_the_deadline_or_the_end_of_the_client(
+    native: Application, monkeypatch: pytest.MonkeyPatch, path: str, fields: dict[str, Any], leaves: bool
+) -> None:
+    begun, ended = list[bool](), list[bool]()  # whether it was cancelled
+
+    async def terms(*_: Any) -> Terms:
+        begun.append(True)
+        try:
+            await asyncio.sleep(5)
+        finally:
+            task = asyncio.current_task()
+            ended.append(task is not None and task.cancelling() > 0)
+        return Terms()
+
+    monkeypatch.setattr(native.services.glossaries, "terms", terms)
+    monkeypatch.setitem(native.settings.__dict__, "request_timeout_seconds", 60 if leaves else 0.2)
+    fields = {**fields, "glossary_id": "any"}
+    upload = {"data": fields, "files": {"file": ("a.txt", b"cat")}}
+    sent: dict[str, Any] = {"json": fields} if path.endswith("/translate") else upload
+    request = native.client.build_request("POST", path, **sent)
+    if leaves:
+        headers = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+        with socket.create_connection(("127.0.0.1", native.port)) as connection:
+            connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n".encode() + request.read())
+            native.until(lambda: begun)
+    else:
+        assert native.client.send(request).status_code == 504
+    native.until(lambda: ended)
+    assert ended == [True]
+
+
 # Streams
 
 
@@ -465,7 +512,7 @@ def test_a_stream_that_fails_or_is_left_pays_for_what_was_sent(native: Applicati
     async def leave() -> None:
         services = native.services
         caller = await services.access.admit(key, "")
-        job = await job_for(body, "de", caller, services)
+        job = await job_for(body, "de", caller, services, time.monotonic() + 60)
         stream = stream_events(body, Request({"type": "http"}), services, caller, job)
         await anext(stream)
         await stream.aclose()

@@ -122,10 +122,11 @@ class AccessControl:
         try:
             yield charge
         except BaseException:
-            await self.refund(caller.id, charged_at, characters - charge.delivered)
+            refund = self.refund(caller.id, charged_at, characters - charge.delivered)
+            await asyncio.shield(refund)  # the deadline may end this call, too, or the client
             raise
         if charge.free:
-            await self.refund(caller.id, charged_at, charge.free)
+            await asyncio.shield(self.refund(caller.id, charged_at, charge.free))
 
     async def refund(self, caller: str, charged_at: float, characters: int) -> None:
         """Refund characters to `caller`, a `Caller.id`. This or an earlier process charged them at `charged_at`."""

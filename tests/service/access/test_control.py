@@ -187,6 +187,34 @@ async def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(data
     assert await access.used(caller) == 10
 
 
+async def test_what_is_given_back_survives_a_second_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client may leave while the deadline of its request is ending the work."""
+    access = AccessControl(database)
+    caller = await access.admit(made(database)[0], "")
+    used, charged, asked, opened = access._ledger.used, asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def used_slowly(key: str, month: str) -> int:
+        asked.set()
+        await opened.wait()
+        return await used(key, month)
+
+    async def work() -> None:
+        async with access.charged(caller, 30):
+            charged.set()
+            await asyncio.Event().wait()
+
+    working = asyncio.create_task(work())
+    await charged.wait()
+    monkeypatch.setattr(access._ledger, "used", used_slowly)
+    working.cancel()
+    await asked.wait()
+    working.cancel()
+    await asyncio.wait([working])
+    opened.set()
+    await asyncio.sleep(0.01)
+    assert await access.used(caller) == 0
+
+
 async def test_those_without_a_key_are_not_counted(access: AccessControl) -> None:
     caller = await access.admit(None, "192.0.2.7")
     await pay(access, caller, 10**9)

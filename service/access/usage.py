@@ -42,7 +42,7 @@ class UsageLedger:
         """
         usage, now, writes = self._months.get((key, month)), time.monotonic(), self._writes
         if usage is None or usage.read < now - FLUSH_SECONDS:
-            written = await self._database.read(lambda connection: read_usage(connection, key, month))
+            written = await self._database.read(lambda connection: read_usage(connection, key, month), key)
             usage = self._months.setdefault((key, month), _MonthlyUsage(written, now))
             if writes == self._writes and writes % 2 == 0:  # `written` has none of the pending characters
                 usage.written, usage.read = written, now

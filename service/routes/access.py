@@ -53,13 +53,16 @@ async def admit(request: Request) -> Caller:
     return caller
 
 
-async def admit_address(request: Request) -> None:
-    """Admit a request that has no key, because it names something that cannot be guessed."""
-    _enter(request, await services_of(request), caller_network(_address(request)))
+async def admit_address(request: Request) -> str:
+    """Admit a request that has no key, because it names something that cannot be guessed. Return its address."""
+    address = caller_network(_address(request))
+    _enter(request, await services_of(request), address)
+    return address
 
 
 CallerDependency = Annotated[Caller, Depends(admit)]
 AddressAdmission = Depends(admit_address)
+AddressDependency = Annotated[str, AddressAdmission]
 
 
 def _address(request: Request) -> str:

@@ -16,7 +16,7 @@ from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_content, uploaded_name
 from service.memories.units import clean_unit, unit_problem
-from service.routes.access import AddressAdmission, CallerDependency
+from service.routes.access import AddressDependency, CallerDependency
 from service.routes.translate import job_without_texts
 from service.schemas import FileRequest
 from service.services import ServicesDependency
@@ -92,10 +92,10 @@ def file_url(request: Request, name: str) -> str:
     return str(request.url_for("download_file", name=quote(name)))
 
 
-@router.get("/download_file/{name}", response_class=StreamingResponse, dependencies=[AddressAdmission])
-async def download_file(name: str, services: ServicesDependency) -> StreamingResponse:
+@router.get("/download_file/{name}", response_class=StreamingResponse)
+async def download_file(name: str, address: AddressDependency, services: ServicesDependency) -> StreamingResponse:
     """Download a translated file."""
-    file = await services.documents.find(name)
+    file = await services.documents.find(name, address)
     headers = attachment(file.name) | {"Content-Length": str(file.size)}
     parts = services.documents.parts(file)
     return StreamingResponse(parts, media_type="application/octet-stream", headers=headers)

@@ -72,9 +72,12 @@ class DocumentStore:
         await self._database.write(write, owner)
         return stored
 
-    async def find(self, id: str) -> StoredDocument:
-        """Return a translated file. Raises: NotFound if there is none; uploaded documents need their key."""
-        document = await self._database.read(lambda connection: read_document(connection, id, NO_KEY))
+    async def find(self, id: str, caller: str) -> StoredDocument:
+        """Return a translated file to `caller`.
+
+        Raises: NotFound if there is none; uploaded documents need their key.
+        """
+        document = await self._database.read(lambda connection: read_document(connection, id, NO_KEY), caller)
         if document is None:
             raise NotFound(f"There is no file {shorten(id)}; files are deleted after a while")
         return document
@@ -95,7 +98,7 @@ class DocumentStore:
                     blob.seek(begin)
                     return blob.read(PART_BYTES)
 
-            yield await self._database.read(read)
+            yield await self._database.read(read, document.owner)
             yield b""
 
 

@@ -15,6 +15,7 @@ from mt.pipeline.results import SentenceTranslation
 from mt.scoring.confidence import DOUBTFUL
 from mt.text.documents import DocumentOptions
 from service.access.database import Database
+from service.access.usage import UsageLedger
 from service.errors import NotFound, StorageFull
 from service.routes.page import WEB
 from service.translation.answers import untranslated_answer
@@ -36,7 +37,7 @@ Put = tuple[str, str, int]  # owner, name, bytes with FILE_BYTES
 
 
 async def content(store: DocumentStore, name: str) -> bytes:
-    return b"".join([part async for part in store.parts(await store.find(name))])
+    return b"".join([part async for part in store.parts(await store.find(name, "me"))])
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ async def test_the_caller_with_the_most_bytes_makes_room(database: Database, put
 
 async def is_stored(store: DocumentStore, name: str) -> bool:
     try:
-        await store.find(name)
+        await store.find(name, "me")
     except NotFound:
         return False
     return True
@@ -72,7 +73,7 @@ async def is_stored(store: DocumentStore, name: str) -> bool:
 async def test_a_content_is_read_in_parts(database: Database) -> None:
     data, store = bytes(range(256)) * 1200, DocumentStore(database, 10**6, 60)
     name = await store.put("../a b?.txt", data, "me")
-    assert name.endswith(".a b_.txt") and (await store.find(name)).name == "a b_.txt"
+    assert name.endswith(".a b_.txt") and (await store.find(name, "me")).name == "a b_.txt"
     assert await content(store, name) == data
     empty = await store.put("e.txt", b"", "me")
     assert await content(store, empty) == b""
@@ -82,11 +83,36 @@ async def test_a_deleted_file_ends_its_download(database: Database) -> None:
     """A later document may get the row number of a deleted one."""
     size = 2 * PART_BYTES
     store = DocumentStore(database, FILE_BYTES + size, 60)
-    parts = store.parts(await store.find(await store.put("a.txt", b"a" * size, "me")))
+    parts = store.parts(await store.find(await store.put("a.txt", b"a" * size, "me"), "me"))
     assert [await anext(parts), await anext(parts)] == [b"a" * PART_BYTES, b""]  # see `parts`
     await store.put("b.txt", b"b" * size, "me")
     with pytest.raises(NotFound):
         await anext(parts)
+
+
+@pytest.mark.parametrize("kind", ["find", "parts", "used"])
+async def test_callers_take_turns_to_read_files_and_quotas(database: Database, kind: str) -> None:
+    """60 downloads of one address made another's small file take 40 times as long."""
+    store, ledger, opened = DocumentStore(database, 10**6, 60), UsageLedger(database), Event()
+    names = {owner: await store.put("a.txt", b"a", owner) for owner in ("a", "b")}
+    files = {owner: await store.find(name, owner) for owner, name in names.items()}
+    finished: list[str] = []
+
+    async def read(caller: str) -> None:
+        if kind == "find":
+            await store.find(names[caller], caller)
+        elif kind == "parts":
+            await anext(store.parts(files[caller]))
+        else:
+            await ledger.used(caller, "2026-11")
+        finished.append(caller)
+
+    others = asyncio.create_task(database.read(lambda _: opened.wait(), "c"))
+    reading = [asyncio.create_task(read(caller)) for caller in ("a", "a", "a", "b")]
+    await asyncio.sleep(0.01)
+    opened.set()
+    await asyncio.gather(others, *reading)
+    assert finished == ["a", "b", "a", "a"]
 
 
 async def test_files_expire(database: Database) -> None:

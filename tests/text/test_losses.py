@@ -82,6 +82,7 @@ ROWS: dict[str, list[tuple[str, str, str]]] = {
         ("en fr", "⟨Nobody came.⟩", "Il est venu."),
         ("en fr", "⟨There is no lift.⟩", "Il y a un ascenseur."),
         ("en fr", "No. 5, no doubt, Say no to it.", "N° 5"),
+        ("en de", "He sang No Regrets.", "Er sang No Regrets."),
         ("en fr", "All except one, nowhere", "Tous à l'exception d'un, nulle part"),
         ("de en", "⟨Er weiß nichts.⟩", "He knows it."),
     ],

@@ -134,7 +134,7 @@ class BridgedText:
         before = joined[len("".join(written)) : len(joined) - len(second.text)]
         self._parts += new
         self._translations.append(second)
-        after = self._text[end : end + len(first.after)]
+        after = self._text[end:] if first.after else ""  # `first.after` may have another length
         if after:
             self._parts.append(TextPart(after, kept=True))
         target = self._written + len(before), self._written + len(before) + len(second.text)

@@ -4,6 +4,7 @@ It detects languages, chooses one model for each text, or two with a bridge lang
 """
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
@@ -44,6 +45,7 @@ DETECTION_FACTOR = 10  # and of each of its characters as this many, if all lett
 KEY_COST = 20  # hashing a text takes as long as other work on this many characters
 PART_REPORTS = 200  # sentences of an answer from the cache that are taken at a time: a client may read them slowly
 TERM_CHARACTERS = 30  # average length of a glossary entry
+_WORD = re.compile(r"[^\W_]")  # a letter or digit, which every sentence has
 
 NewDetector = Callable[[Sequence[str]], SupportsDetect]
 """Function that creates a detector of these languages."""
@@ -343,7 +345,9 @@ class TranslationService:
                     yield item
                     continue
                 for report in item:
-                    begin, read = read, report.source_range[1] + len(report.after)
+                    begin, read = read, report.source_range[1]
+                    if report.after or not _WORD.search(part.text, read):  # the last sentence
+                        read = len(part.text)  # `after` is text of the translation
                     translation = report.before + report.text + report.after
                     yield StreamedSentence(number, count, (begin, read), translation, report.confidence)
                     count += 1

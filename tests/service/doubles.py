@@ -197,7 +197,7 @@ class WordModels:
 
 
 def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Translation:
-    """A text sentence by sentence, with everything in its place."""
+    """A text sentence by sentence, with everything in its place, except invisible characters between sentences."""
     language = options.direction.source
     pieces = segment.split_text(text.text, language) if options.split_sentences else segment.cut_text(text.text)
     sentences: list[SentenceTranslation] = []
@@ -205,7 +205,9 @@ def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Tr
     place = 0
     for piece in pieces:
         kept = tuple((begin - place, end - place) for begin, end in text.protected)
-        found, links = (piece.text, []) if piece.kept else sentence(piece.text, kept, options, order)
+        found, links = (
+            (piece.text.replace("\u200b", ""), []) if piece.kept else sentence(piece.text, kept, options, order)
+        )
         if not piece.kept:
             match = next((one for one in text.matches if one.sentence == piece.text), None)
             if match:

@@ -311,7 +311,8 @@ async def streamed(translations: TranslationService, asked: Job) -> tuple[list[S
 
 @given(
     st.one_of(
-        st.text("ab .!?\n-1", max_size=60), st.just("  One two.  Three!\r\n\r\n- five six\n1. Seven. 2. Eight? \n")
+        st.text("ab .!?\n-1\u200b", max_size=60),
+        st.sampled_from(["The dog.\u200b", "  One two.  Three!\r\n\r\n- five six\n1. Seven. 2. Eight? \n"]),
     ),
     st.sampled_from([("de", DIRECT), ("fr", BRIDGED)]),
 )

@@ -152,7 +152,7 @@ async def _parse_fields(request: Request) -> Fields:
     if is_empty:
         return query
     if kind == MULTIPART:
-        return query | _nested(_joined(await read_form(request)))
+        return query | _nested(_joined(await while_connected(request, read_form(request))))
     if kind != URLENCODED:
         raise InvalidRequest.listing(f"{NOT_AN_OBJECT}, or a form")
     if body[:CHUNK].lstrip()[:1] == b"{":  # `curl -d` without a header

@@ -177,6 +177,15 @@ async def test_a_long_body_waits_for_its_turn_until_its_client_leaves_or_its_tim
     assert list(map(type, errors)) == [ClientDisconnect, DeadlineExceeded]
 
 
+async def test_a_form_is_parsed_until_its_client_leaves() -> None:
+    left = request(FORM, part("q", "a" * 10 * FORM_CHUNK) + b"--b--\r\n")
+    parsing = asyncio.create_task(read_fields(left))
+    await asyncio.sleep(0)
+    left.scope["state"]["disconnection"].leave()
+    with pytest.raises(ClientDisconnect):
+        await parsing
+
+
 async def test_a_long_form_is_parsed_in_chunks() -> None:
     parsing = asyncio.create_task(read_form(request(FORM, part("q", "a" * 10 * FORM_CHUNK) + b"--b--\r\n")))
     turns = 0

@@ -7,10 +7,13 @@ import io
 import json
 import sqlite3
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from random import Random
 from threading import Event, Timer
 from typing import Any
 
@@ -18,7 +21,7 @@ import pytest
 
 from service.access.api_keys import ApiKey, find_key, list_keys, make_key
 from service.access.database import MIGRATIONS, Database, DatabaseError
-from service.errors import StorageFull, StorageUnavailable
+from service.errors import InvalidRequest, StorageFull, StorageUnavailable
 from service.verbs.keys import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -177,8 +180,37 @@ async def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_
         await database.write(lambda connection: connection.execute("UPDATE keys SET rate = 1"))
 
 
-def test_a_missing_temporary_folder_is_named() -> None:
-    """SQLite asks for the folder when a temporary database outgrows its cache."""
+def test_rollbacks_do_not_damage_a_temporary_database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """SQLite's own temporary database was damaged, for all callers, by writes of one that were refused."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    random, unit = Random(1), "INSERT INTO memory_units VALUES (?, ?, ?, ?, ?)"
+
+    def write(connection: sqlite3.Connection) -> None:
+        match random.randrange(10):
+            case 0:
+                connection.execute("DELETE FROM memory_units WHERE memory = ?", (random.randrange(1500),))
+            case 1 | 2 | 3:
+                connection.execute("DELETE FROM glossaries WHERE rowid % 5 = ?", (random.randrange(5),))
+            case _:
+                memory = random.randrange(10**9)
+                connection.executemany(
+                    unit, ((memory, n, random.randrange(1 << 60), "s" * 60, "t") for n in range(999))
+                )
+        if random.random() < 0.4:
+            raise InvalidRequest.listing("refused")
+
+    with Database.open(None) as database:
+        assert list(tmp_path.iterdir()) == []
+        for _ in range(900):
+            with suppress(InvalidRequest):
+                database.run_sync(write)
+        checked = database.run_sync(lambda connection: connection.execute("PRAGMA integrity_check").fetchall())
+    assert checked == [("ok",)]
+
+
+def test_a_missing_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite asks for the folder when a database in its cache outgrows it."""
+    monkeypatch.setattr(tempfile, "tempdir", "/missing")
 
     def fail(connection: sqlite3.Connection) -> None:
         error = sqlite3.OperationalError("disk I/O error")

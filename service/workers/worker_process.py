@@ -9,6 +9,7 @@ import os
 import pickle
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -16,7 +17,7 @@ from mt.processes import end_with_parent
 from service.errors import error_location
 from service.pauses import collect_while_idle, shorten_pauses
 from service.processes import disable_core_dumps
-from service.workers.messages import FromWorker, OptionsMemory, ToWorker, WorkerStopped
+from service.workers.messages import FromWorker, OptionsMemory, TextSentences, ToWorker, WorkerStopped
 from service.workers.worker_loop import load as load_model
 from service.workers.worker_loop import work
 
@@ -33,9 +34,14 @@ class Channel:
         self._memory = OptionsMemory()
 
     def send(self, messages: Sequence[FromWorker]) -> None:
-        """Send messages. Raises: ServiceGone if the service has ended."""
+        """Send messages, those with parts of long translations one by one: the service reads each in one piece.
+
+        Raises: ServiceGone if the service has ended.
+        """
         try:
-            self._connection.send_bytes(pickle.dumps(messages, pickle.HIGHEST_PROTOCOL))
+            for is_part, group in groupby(messages, _is_part):
+                for frame in ([one] for one in group) if is_part else [list(group)]:
+                    self._connection.send_bytes(pickle.dumps(frame, pickle.HIGHEST_PROTOCOL))
         except OSError as error:
             raise ServiceGone from error
 
@@ -60,6 +66,10 @@ class Channel:
             return self._connection.recv_bytes()
         except (EOFError, OSError) as error:
             raise ServiceGone from error
+
+
+def _is_part(message: FromWorker) -> bool:
+    return isinstance(message, TextSentences)
 
 
 def main(descriptor: int) -> int:

@@ -1,13 +1,15 @@
 """Options and texts for the models of a route: one model, or two with a bridge language between them."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from mt.languages import Direction
 from mt.pipeline.results import SentenceReport
 from service.languages import TranslationRoute
-from service.translation.answers import moved_ranges
-from service.translation.jobs import Job
+from service.translation.answers import BridgedText, moved_ranges, reports_of
+from service.translation.jobs import Answer, Job
 from service.workers.messages import SourceText, TranslateOptions
 
 plain_options = lru_cache(256)(TranslateOptions)  # without terms; they keep their digest, which takes long
@@ -33,6 +35,32 @@ def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
         if match.exact and match.sentence == text.text[begin:end]
     )
     return SourceText(first.text, moved_ranges(protected, text.text[begin:end], first.text), text.aligned, matches)
+
+
+def divide_by_sentences(
+    texts: Sequence[SourceText], firsts: Sequence[Answer]
+) -> tuple[list[list[SentenceReport]], list[SourceText]]:
+    """Return the first model's reports on the sentences of each text, and the inputs of the second model for all."""
+    reports = [list(reports_of(answer)) for answer in firsts]
+    both = zip(texts, reports, strict=True)
+    return reports, [bridge_sentence(text, report) for text, of_text in both for report in of_text]
+
+
+def join_sentences(
+    route: TranslationRoute,
+    texts: Sequence[SourceText],
+    firsts: Sequence[Answer],
+    reports: Sequence[Sequence[SentenceReport]],
+    seconds: Iterable[Answer],
+) -> list[Answer]:
+    """Return the answers for whole texts, given the second model's answers for all of their sentences."""
+    answers, left = list[Answer](), iter(seconds)
+    for text, first, of_text in zip(texts, firsts, reports, strict=True):
+        bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
+        for report in of_text:
+            bridged.add(report, next(left))
+        answers.append(bridged.finish(replace(first, bridge=route[0].target)))
+    return answers
 
 
 def first_options(job: Job, route: TranslationRoute) -> TranslateOptions:

@@ -21,16 +21,10 @@ from service.errors import Overloaded, UnsupportedLanguage
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import ParserPool
+from service.translation import bridging
 from service.translation.answers import BridgedText, answer_of, reports_of
-from service.translation.bridging import bridge_sentence, first_options, last_options
 from service.translation.cache import TranslationCache, keys_of
-from service.translation.coroutines import (
-    TEXT_COST,
-    WorkThreads,
-    deadline_at,
-    gather_or_raise,
-    when_admitted,
-)
+from service.translation.coroutines import TEXT_COST, WorkThreads, deadline_at, gather_or_raise, when_admitted
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence
 from service.translation.markup import MarkupTranslator
@@ -270,30 +264,16 @@ class TranslationService:
     async def _translate_on_route(self, route: TranslationRoute, texts: Sequence[SourceText], job: Job) -> list[Answer]:
         """Translate texts with the one or two models of `route`. The second model translates sentence by sentence."""
         if len(route) == 1:
-            return await self._translate_with_one_model(texts, last_options(job, route), job)
+            return await self._translate_with_one_model(texts, bridging.last_options(job, route), job)
         firsts = await self._translate_with_one_model(
-            [replace(text, matches=()) for text in texts], first_options(job, route), job
+            [replace(text, matches=()) for text in texts], bridging.first_options(job, route), job
         )
         size = sum(len(text.text) for text in texts)
-
-        def divide() -> tuple[list[list[SentenceReport]], list[SourceText]]:
-            reports = [list(reports_of(answer)) for answer in firsts]
-            return reports, [
-                bridge_sentence(text, one) for text, its in zip(texts, reports, strict=True) for one in its
-            ]
-
-        reports, sentences = await self.threads.run(job.caller, size, divide)
-        seconds = iter(await self._translate_with_one_model(sentences, last_options(job, route), job))
-
-        def join() -> list[Answer]:
-            answers = []
-            for text, first, text_reports in zip(texts, firsts, reports, strict=True):
-                bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
-                for report in text_reports:
-                    bridged.add(report, next(seconds))
-                answers.append(bridged.finish(replace(first, bridge=route[0].target)))
-            return answers
-
+        reports, sentences = await self.threads.run(
+            job.caller, size, partial(bridging.divide_by_sentences, texts, firsts)
+        )
+        seconds = await self._translate_with_one_model(sentences, bridging.last_options(job, route), job)
+        join = partial(bridging.join_sentences, route, texts, firsts, reports, seconds)
         return await self.threads.run(job.caller, size, join)
 
     async def _translate_with_one_model(
@@ -335,7 +315,7 @@ class TranslationService:
         if len(route) == 2:
             reported = self._reported_by_both(part, route, job)
         else:
-            reported = self._reported(part, last_options(job, route), job)
+            reported = self._reported(part, bridging.last_options(job, route), job)
         count = read = 0
         async with aclosing(reported):
             async for item in reported:
@@ -391,15 +371,15 @@ class TranslationService:
 
         The second model begins as soon as the first one has finished a sentence.
         """
-        options = last_options(job, route)
+        options = bridging.last_options(job, route)
         bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
         plain = replace(text, matches=())
-        async with aclosing(self._reported(plain, first_options(job, route), job)) as reported:
+        async with aclosing(self._reported(plain, bridging.first_options(job, route), job)) as reported:
             async for item in reported:
                 if isinstance(item, Answer):
                     yield bridged.finish(replace(item, bridge=route[0].target))
                     continue
-                sentences = [bridge_sentence(text, first) for first in item]
+                sentences = [bridging.bridge_sentence(text, first) for first in item]
                 work = partial(self._translate_with_one_model, sentences, options, job)
                 seconds = await self._in_time(job, work, waits=True)
                 yield list(map(bridged.add, item, seconds))

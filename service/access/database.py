@@ -286,7 +286,9 @@ class Database:
             writer = _connect(path or temporary)
             try:
                 writer.execute(f"PRAGMA locking_mode = {'NORMAL' if path else 'EXCLUSIVE'}")
-                writer.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the one writer
+                # Readers of a file do not wait for its one writer. A temporary database has no other readers, and a log
+                # would let it stay full: on a full disk, a deletion could not be written.
+                writer.execute(f"PRAGMA journal_mode = {'WAL' if path else 'MEMORY'}")
                 writer.execute("PRAGMA secure_delete = ON")  # overwrite deleted documents with zeros
                 writer.execute(f"PRAGMA synchronous = {'FULL' if path else 'OFF'}")  # survive a power failure
                 _migrate(writer)
@@ -295,8 +297,8 @@ class Database:
                 writer.close()
                 raise
             finally:
-                for suffix in ("", "-wal") if temporary else ():  # both stay open, and end with this process
-                    Path(f"{temporary}{suffix}").unlink(missing_ok=True)
+                if temporary:
+                    temporary.unlink(missing_ok=True)  # it stays open, and ends with this process
             return cls(path, writer, [_connect(path) for _ in range(2)] if path else [])
         except (OSError, sqlite3.Error, DatabaseError) as error:
             passing = isinstance(error, sqlite3.OperationalError) or getattr(error, "errno", 0) in (EROFS, ENOSPC)

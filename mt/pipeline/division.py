@@ -63,7 +63,7 @@ def divide_at_phrase(sentence: str, context: SentenceContext, kept: Sequence[Ran
     """Return the parts of `(red)`, `Cup (red/blue):`, `Cup X-5, 3 l` and `Cup 5`, of phrases, and `Tea (for two)`."""
     phrases, languages = context.phrases, (context.source, context.target)
     match = _IN_BRACKETS.fullmatch(sentence) if "(" in sentence else None
-    is_remark = match is not None and _REMARK.match(sentence) is not None
+    is_remark = match is not None and "," not in match["inner"] and _REMARK.match(sentence) is not None
     if not phrases or kept or (len(sentence) > MOST_CHARACTERS and not is_remark):
         return []
     product = _PRODUCT.fullmatch(sentence)

@@ -135,6 +135,8 @@ def speech_parts(source: str, languages: tuple[str, str]) -> list[tuple[str, boo
     tag = [(said, True)] if pronoun else [(f"{verb} ", True), (second, False)]
     tag += [(" ", True), (match["more"], False)] if match["more"] else []
     words, rest = match["words"] or match["first"] or match["spoken"], match["rest"] or match["last"]
+    if rest and " " not in words:  # No, Wait, Peter: not joined
+        return []
     if rest:  # behind who said it, which now follows: a sentence in two parts would be two sentences
         joint = ", " if goes_on(words.lower(), languages[0]) or begins_clause(rest, languages[0]) else " "
         words += joint + rest.removesuffix(".")

@@ -19,7 +19,7 @@ import sentencex
 from mt.languages import primary_language
 from mt.text.abbreviations import ends_with_abbreviation
 from mt.text.alignment import Range
-from mt.text.clauses import AFTER_CLAUSE, begins_clause, conjunctions, goes_on, may_lower
+from mt.text.clauses import AFTER_CLAUSE, conjunctions, goes_on, may_lower
 from mt.text.items import OPEN_ENDS, find_tables, split_items
 from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
 from mt.text.span_patterns import TIME_ZONE
@@ -191,9 +191,9 @@ def _paragraphs(text: str, language: str) -> Iterator[str]:
 def _continues(text: str, begin: int, line_break: re.Match[str], language: str) -> bool:
     """Return whether a sentence of the paragraph that begins at `begin` continues after a line break.
 
-    The line ends within a word, or with a word such as "the", or with the clause that begins the sentence, or the next
-    line ends it after a conjunction or preposition. Or it is long, and the paragraph begins with a capital and the next
-    line with a small letter, and this is long, ends a sentence, or is indented below an item.
+    The line ends within a word, or with a word such as "the", or the next line ends the sentence after a conjunction or
+    preposition. Or it is long, and the paragraph begins with a capital and the next line with a small letter, and this
+    is long, ends a sentence, or is indented below an item.
     """
     before = _LINE.match(text, text.rfind("\n", begin, line_break.start()) + 1 or begin)
     after = _LINE.match(text, line_break.end())
@@ -212,9 +212,7 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
         return True
     if not following[0].islower() or _WITHIN_WORD.search(line):
         return following[0].islower()
-    is_clause = line[-1] == "," and begins_clause(first["text"], language)
-    is_rest = first["text"][:1].isupper() and goes_on(following, language) and _SENTENCE_END.search(following)
-    if is_clause or is_rest:
+    if first["text"][:1].isupper() and goes_on(following, language) and _SENTENCE_END.search(following):
         return True
     item = _ITEM.match(first["text"])
     if not (first["text"][item.end() if item else 0 :][:1].isupper() or len(line) > _LEAST_WIDTH):

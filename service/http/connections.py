@@ -353,14 +353,15 @@ class Connection(HttpToolsProtocol):
         if client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self.abort()
             return
-        if self._client_closed or has_closed_its_end(client):
-            if self.scope["http_version"] == "1.0":
+        running = self._running
+        if running is not None and (self._client_closed or has_closed_its_end(client)):
+            if running.scope["http_version"] == "1.0":
                 self.abort()
                 return
-            if self._running is not None and not self._running.response_started:
+            if not running.response_started:
                 self.transport.write(CONTINUE)
-            elif self._running is not None and not self._running.response_complete:
-                self.transport.write(self._running.scope["state"].get("comment", b""))
+            elif not running.response_complete:
+                self.transport.write(running.scope["state"].get("comment", b""))
         self._client_timer = self.loop.call_later(seconds, self._check_client, min(2 * seconds, LAST_CHECK_SECONDS))
 
     def _wait_for_head(self) -> None:

@@ -142,6 +142,7 @@ VALVE, BOTH = {"valve": "Ventil"}, {"quote": "Angebot", "invoice": "Rechnung"}
             "select the file.",
             r".*\*\*Bestand\*\*.*",
         ),
+        ("en-fr", '"No," he said, "I am not tired."', "« Non.*fatigué.*"),  # in two parts, of which one is a word
         ("en-de", "Hello XX_NAME_XX, welcome back!", "Hallo XX_NAME_XX, .*"),
         ("en-fr", "Home | About | Contact", r"Accueil \| À propos \| Contact"),
         # dashes without spaces, which models read as parts of words, and what follows a dash

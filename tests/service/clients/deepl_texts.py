@@ -12,6 +12,7 @@ from tests.service.clients.rows import EFFECT, NONE, UNIT, Row, World, glossary,
 KEYS = "I saw your dog. You can select your files."  # the model writes du in one, Sie in the other
 LINES = "The dog sleeps.\nThe cat\neats."
 XML = "<doc><title>The dog sleeps</title><p>The cat <i>eats</i>. <keep>The house</keep> is red.</p></doc>"
+ONE_SENTENCE = "<doc><title>Yesterday</title><p>we went home.</p></doc>"
 SAW = "I saw the dog."
 TXT: dict[str, Any] = {"target_lang": "DE", "filename": "a.txt"}
 GREEN = "The green lamp blinks."  # similar to a unit of the memory
@@ -134,9 +135,9 @@ TEXTS = [
         ("tag_handling", differs(MARKUP, tag_handling="html")),
         ("tag_handling=xml", differs(MARKUP, tag_handling="xml")),
         ("tag_handling_version", differs(XML, {"tag_handling": "xml"}, tag_handling_version="v1"), NONE, DESCRIBED),
-        ("outline_detection", differs(XML, {"tag_handling": "xml"}, outline_detection=False)),
+        ("outline_detection", differs(ONE_SENTENCE, {"tag_handling": "xml"}, outline_detection=False)),
         ("outline_detection without XML", differs(KEYS, outline_detection=False), NONE, DESCRIBED),
-        ("non_splitting_tags", differs(XML, {"tag_handling": "xml"}, non_splitting_tags=["doc", "title", "p"])),
+        ("non_splitting_tags", differs(ONE_SENTENCE, {"tag_handling": "xml"}, non_splitting_tags=["title", "p"])),
         ("splitting_tags", differs("<p>The cat <x>eats</x> fish</p>", {"tag_handling": "xml"}, splitting_tags="x")),
         ("ignore_tags", differs(XML, {"tag_handling": "xml"}, ignore_tags="keep")),
     ),

@@ -97,7 +97,7 @@ CEILINGS = {
     "service.memories": 745,
     "service.parsers": 686,
     "service.routes": 2_603,
-    "service.translation": 2_012,
+    "service.translation": 2_008,
     "service.verbs": 375,
     "service.workers": 2_453,
     "service": 2_450,

@@ -47,11 +47,7 @@ def answer_of(translation: Translation, source: str, model: str) -> Answer:
 
 def other_texts(text: str, texts: Iterable[str]) -> tuple[str, ...]:
     """Return `texts` in order, without repetitions and without those that equal `text`."""
-    others: list[str] = []
-    for other in texts:
-        if other != text and other not in others:  # a comparison ends at the first difference; a hash reads 1 MB
-            others.append(other)
-    return tuple(others)
+    return tuple(other for other in dict.fromkeys(texts) if other != text)
 
 
 def text_of_rank(answer: Answer, rank: int) -> str:
